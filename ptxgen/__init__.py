@@ -1,0 +1,3 @@
+"""ptxgen: a direct PTX assembler for Python."""
+
+from __future__ import annotations
