@@ -90,14 +90,18 @@ class Vec(Node):
 
 
 class Address(Node):
-    """``[base]``, ``[base+4]``, ``[base-8]`` or, with `rest`, ``[tensor_map, {x, y}]``. `base` is a register, a symbol or an integer."""
+    """``[base]``, ``[base+4]``, ``[base-8]`` or, with `rest`, ``[tensor_map, {x, y}]``; `unified` is the suffix in ``[a].unified``.
 
-    __slots__ = ("base", "offset", "rest")
+    `base` is a register, a symbol or an integer.
+    """
 
-    def __init__(self, base: Reg | Sym | Int, offset: int = 0, rest: tuple[Operand, ...] = ()) -> None:
+    __slots__ = ("base", "offset", "rest", "unified")
+
+    def __init__(self, base: Reg | Sym | Int, offset: int = 0, rest: tuple[Operand, ...] = (), unified: bool = False) -> None:
         self.base = base
         self.offset = offset
         self.rest = rest
+        self.unified = unified
 
 
 class SymbolRef(Node):

@@ -1,0 +1,246 @@
+"""Holds operands against a contract. Tracer, tile engine and `ptxgen check` describe what they have as `Given` values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ptxgen.instructions.errors import InstructionError
+from ptxgen.instructions.grammar import Slot, broken_rules
+from ptxgen.instructions.language import Operand
+from ptxgen.instructions.registry import Match, lookup
+from ptxgen.instructions.types import Type
+
+__all__ = ["Checked", "Given", "check", "fits"]
+
+
+class Given:
+    """An operand as its user has it.
+
+    Attributes
+    ----------
+    kind : str
+        ``"register"`` (predicates and special registers too), ``"int"``, ``"float"``, ``"symbol"``, ``"address"``, ``"vector"``,
+        ``"sink"``, ``"not"`` (a negated predicate), ``"pair"``.
+    type : Type or None
+        Of a register; None where it is not known.
+    value : int or None
+        Of an integer constant.
+    items : tuple of Given
+        Elements of a vector, halves of a pair, further entries of an address.
+    space : str
+        Of an address: the state space it is known to lie in, else empty.
+    text : str
+        How to show it to the user.
+    """
+
+    __slots__ = ("items", "kind", "space", "text", "type", "value")
+
+    def __init__(
+        self,
+        kind: str,
+        text: str,
+        type: Type | None = None,
+        value: int | None = None,
+        items: tuple[Given, ...] = (),
+        space: str = "",
+    ) -> None:
+        self.kind = kind
+        self.text = text
+        self.type = type
+        self.value = value
+        self.items = items
+        self.space = space
+
+
+class Checked:
+    """The form that the operands chose, and each operand's name beside what was given."""
+
+    __slots__ = ("match", "operands")
+
+    def __init__(self, match: Match, operands: tuple[tuple[str, Given], ...]) -> None:
+        self.match = match
+        self.operands = operands
+
+
+def fits(register: Type, demanded: Type, *, wider: bool = False) -> bool:
+    """Whether a register of one type can be an operand of another (ISA 9.4, "Type Information for Instructions and Operands").
+
+    Sizes agree (`wider` lets the register be larger, ISA 9.4.1); untyped bits go with everything; signed and unsigned go together;
+    a float goes with the same float type.
+    """
+    if (register.kind == "pred") != (demanded.kind == "pred"):
+        return False
+    if register.bits != demanded.bits and not (wider and register.bits > demanded.bits and _widens(register, demanded)):
+        return False
+    if "bits" in (register.kind, demanded.kind):
+        return True
+    if register.is_integer and demanded.is_integer:
+        return True
+    return register.element.name == demanded.element.name and register.lanes == demanded.lanes
+
+
+def _widens(register: Type, demanded: Type) -> bool:
+    return not register.is_float or register.name == demanded.name or demanded.kind == "bits"
+
+
+def check(opcode: str, given: Sequence[Given]) -> Checked:
+    """Choose the form of an opcode that its operands fit.
+
+    Raises
+    ------
+    InstructionError
+        With the complaint of the form that came furthest.
+    """
+    best: tuple[int, InstructionError] | None = None
+    for match in lookup(opcode):
+        for slots in match.form.operand_lists:
+            outcome = _check_form(match, slots, given)
+            if isinstance(outcome, Checked):
+                return outcome
+            if best is None or outcome[0] > best[0]:
+                best = outcome
+    assert best is not None  # lookup never returns an empty tuple
+    raise best[1]
+
+
+def _check_form(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -> Checked | tuple[int, InstructionError]:
+    """The checked operands, or how many operands fitted and the complaint about the next one."""
+    entry = match.entry
+    if len(slots) != len(given):
+        wanted = sorted({len(one) for one in match.form.operand_lists})
+        error = InstructionError(
+            f"takes {' or '.join(map(str, wanted))} operands, not {len(given)}",
+            opcode=match.opcode,
+            section=entry.section,
+            legal=match.form.syntax,
+        )
+        return -abs(len(slots) - len(given)), error
+    bindings = dict(match.bindings)
+    named: list[tuple[str, Given]] = []
+    for index, (slot, one) in enumerate(zip(slots, given)):
+        for name, part, contract in _parts(match, slot, one):
+            problem = "" if contract is None else _operand_problem(match, contract, part, slot.bracket and part is one)
+            if problem:
+                error = InstructionError(
+                    problem, opcode=match.opcode, operand=name, section=entry.section, legal=legal_operand(match, contract, name)
+                )
+                return index + 1, error
+            bindings[name] = True
+            named.append((name, part))
+    for rule in broken_rules(entry, bindings, operands_known=True):
+        error = InstructionError(
+            "these qualifiers and operands do not go together",
+            opcode=match.opcode,
+            rule=rule.says,
+            section=rule.section or entry.section,
+            legal=match.form.syntax,
+        )
+        return len(slots) + 1, error
+    return Checked(match, tuple(named))
+
+
+def _parts(match: Match, slot: Slot, one: Given) -> Iterator[tuple[str, Given, Operand | None]]:
+    """The named operands behind one position: both halves of a pair, the entries of a bracket."""
+    contract = match.entry.operands
+    if slot.second:
+        halves = one.items if one.kind == "pair" else (Given("missing", one.text), Given("missing", one.text))
+        yield slot.name, halves[0], contract[slot.name]
+        yield slot.second, halves[1], contract[slot.second]
+        return
+    yield slot.name, one, contract[slot.name]
+    for name, inner in zip(slot.inner, one.items):
+        yield name, inner, contract[name]
+
+
+def _operand_problem(match: Match, contract: Operand, one: Given, bracket: bool) -> str:
+    """What is wrong with one operand, or an empty text."""
+    if bracket or contract.kind == "address":
+        return _address_problem(match, contract, one)
+    count = match.count(contract.vector)
+    if count > 1 or one.kind == "vector":
+        return _vector_problem(match, contract, one, count)
+    return _scalar_problem(match, contract, one)
+
+
+def _address_problem(match: Match, contract: Operand, one: Given) -> str:
+    if one.kind != "address":
+        return f"{one.text} is not an address"
+    space = match.value(contract.space) if contract.space.startswith(".") else contract.space
+    if one.space and space and one.space != space.partition("::")[0]:
+        return f"{one.text} lies in .{one.space}, not in .{space}"
+    return ""
+
+
+def _vector_problem(match: Match, contract: Operand, one: Given, count: int) -> str:
+    if one.kind != "vector":
+        return f"{one.text} is one register where the instruction takes a vector of {count}"
+    if len(one.items) != count:
+        return f"{one.text} has {len(one.items)} elements where the instruction takes {count}"
+    for item in one.items:
+        problem = _scalar_problem(match, contract, item)
+        if problem:
+            return problem
+    if contract.role == "out":
+        names = [item.text for item in one.items if item.kind == "register"]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice:
+            return f"{twice} is written twice"
+    return ""
+
+
+def _scalar_problem(match: Match, contract: Operand, one: Given) -> str:
+    if one.kind == "sink":
+        return "" if contract.sink else "the sink _ cannot stand here"
+    if contract.kind in ("label", "symbol", "function"):
+        return "" if one.kind in ("symbol", "register") else f"{one.text} is not a {contract.kind}"
+    if one.kind == "not":
+        return "" if contract.negatable else f"{one.text}: a negated predicate cannot stand here"
+    demanded = match.type(contract.type)
+    if one.kind in ("int", "float"):
+        return _constant_problem(contract, one, demanded)
+    if one.kind == "symbol":
+        return "" if contract.immediate and demanded.bits in (32, 64) and not demanded.is_float else f"{one.text} is not a register"
+    if one.kind != "register":
+        return f"{one.text} is not a register"
+    if contract.kind == "immediate":
+        return f"{one.text} is a register where the instruction encodes a constant"
+    if one.type is not None and not fits(one.type, demanded, wider=contract.wider):
+        return f"{one.text} is .{one.type.name} where the instruction takes .{demanded.name}"
+    return ""
+
+
+def _constant_problem(contract: Operand, one: Given, demanded: Type) -> str:
+    if not contract.immediate:
+        return f"the constant {one.text} stands where the instruction takes a register"
+    if one.kind == "float" and not (demanded.is_float or demanded.kind == "bits"):
+        return f"the floating constant {one.text} is given where the instruction takes .{demanded.name}"
+    if one.kind == "int" and demanded.is_float:
+        return f"the integer constant {one.text} is given where the instruction takes .{demanded.name}"
+    if one.value is not None and contract.values is not None and one.value not in contract.values:
+        return f"the constant {one.text} is out of range"
+    return ""
+
+
+def legal_operand(match: Match, contract: Operand | None, name: str) -> str:
+    """One line that says what would be legal for an operand."""
+    if contract is None:
+        return match.form.syntax
+    if contract.kind == "address":
+        space = match.value(contract.space) if contract.space.startswith(".") else contract.space
+        return f"an address [base+offset]{f' in .{space}' if space else ''}"
+    if contract.kind in ("label", "symbol", "function"):
+        return f"a {contract.kind}"
+    demanded = match.type(contract.type)
+    wide = " or wider" if contract.wider else ""
+    count = match.count(contract.vector)
+    what = f"{count} registers of .{demanded.name}{wide} in braces" if count > 1 else f"a .{demanded.name}{wide} register"
+    if contract.kind == "immediate":
+        what = f"a .{demanded.name} constant"
+    elif contract.immediate:
+        what += " or constant"
+    if contract.values is not None:
+        values = contract.values
+        what += f" ({values.start} to {values.stop - 1})" if isinstance(values, range) else f" ({', '.join(map(str, values))})"
+    if contract.negatable:
+        what += ", possibly negated"
+    return what

@@ -1,0 +1,332 @@
+"""Compiles the contract language's three notations, each once and on first use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import product
+from typing import NamedTuple, Union
+
+from ptxgen.instructions.language import Entry, Rule
+from ptxgen.instructions.targets import FIRST_VERSION, Version, target_set
+from ptxgen.instructions.types import TYPES, Type, type_named
+from ptxgen.layouts.errors import PtxgenError
+
+__all__ = ["Bindings", "Form", "Slot", "condition", "forms", "parse_version", "tokens_of", "type_expression"]
+
+Bindings = Mapping[str, Union[str, bool]]
+"""Qualifier name -> its value (``".type": ".f32"``; a literal is bound to itself); operand name -> True where given."""
+
+
+def tokens_of(opcode: str) -> tuple[str, ...]:
+    """``"ld.param::entry.u32"`` -> ``("ld", ".param::entry", ".u32")``."""
+    head, *rest = opcode.split(".")
+    return (head, *("." + token for token in rest))
+
+
+# ---- conditions -------------------------------------------------------------------------------------------------------
+
+
+class Condition(NamedTuple):
+    """A compiled condition: `holds(bindings)`, and the operand names that it mentions."""
+
+    holds: Callable[[Bindings], bool]
+    operands: frozenset[str]
+
+
+@lru_cache(maxsize=None)
+def condition(text: str) -> Condition:
+    """Compile a condition of the contract language (module docstring of `language`); the empty text always holds."""
+    terms = []
+    operands = set()
+    for part in filter(None, (piece.strip() for piece in re.split(r"\band\b", text))):
+        negated, _, body = part.rpartition("not ") if part.startswith("not ") else ("", "", part)
+        name, _, listed = body.partition(" in ")
+        name = name.strip()
+        inverse = part.startswith("not ")
+        if name.endswith(" not"):
+            name, inverse = name[:-4].strip(), not inverse
+        values = frozenset(listed.split()) if listed else None
+        if not re.fullmatch(r"\.?[\w:]+", name) or negated:
+            raise PtxgenError(f"contract condition {text!r}: cannot read the term {part!r}")
+        if not name.startswith("."):
+            operands.add(name)
+        terms.append((name, values, inverse))
+
+    def holds(bindings: Bindings) -> bool:
+        for name, values, inverse in terms:
+            found = bindings.get(name)
+            if ((found is not None) if values is None else (found in values)) == inverse:
+                return False
+        return True
+
+    return Condition(holds, frozenset(operands))
+
+
+# ---- types ------------------------------------------------------------------------------------------------------------
+
+
+def _wide(of: Type) -> Type:
+    return TYPES[of.name[0] + str(of.bits * 2)]
+
+
+_TYPE_FUNCTIONS: dict[str, Callable[[Type], Type]] = {
+    "wide": _wide,
+    "bits": lambda of: TYPES[f"b{max(of.bits, 8)}"],
+    "element": lambda of: of.element,
+}
+
+
+@lru_cache(maxsize=None)
+def type_expression(text: str) -> Callable[[Bindings], Type]:
+    """Compile a type expression: ``.type``, ``u32``, ``wide(.type)``."""
+    called = re.fullmatch(r"(\w+)\((.+)\)", text)
+    if called:
+        function, inner = _TYPE_FUNCTIONS[called[1]], type_expression(called[2])
+        return lambda bindings: function(inner(bindings))
+    if text.startswith("."):
+        return lambda bindings: type_named(str(bindings[text]))
+    fixed = type_named(text)
+    return lambda bindings: fixed
+
+
+# ---- syntax -----------------------------------------------------------------------------------------------------------
+
+
+class Slot(NamedTuple):
+    """One operand position of a syntax line. `second` is q in ``p|q``; `inner` are the names inside ``[a, b]``."""
+
+    name: str
+    bracket: bool = False
+    second: str = ""
+    inner: tuple[str, ...] = ()
+
+
+class Choice(NamedTuple):
+    """A qualifier position: the values it may take, each a tuple of tokens."""
+
+    name: str
+    values: tuple[tuple[str, ...], ...]
+
+
+class Optional(NamedTuple):
+    """A part of the opcode that may be left out."""
+
+    elements: tuple[Element, ...]
+
+
+Element = Union[str, Choice, Optional]
+
+_OPCODE_PART = re.compile(r"\{|\}|\.[\w:]+")
+
+
+def _parse_opcode(text: str, choices: Mapping[str, tuple[tuple[str, ...], ...]], line: str) -> tuple[Element, ...]:
+    stack: list[list[Element]] = [[]]
+    for part in _OPCODE_PART.findall(text):
+        if part == "{":
+            stack.append([])
+        elif part == "}":
+            inner = stack.pop()
+            stack[-1].append(Optional(tuple(inner)))
+        else:
+            stack[-1].append(Choice(part, choices[part]) if part in choices else part)
+    if len(stack) != 1:
+        raise PtxgenError(f"contract syntax {line!r}: braces do not match")
+    return tuple(stack[0])
+
+
+def _parse_choices(text: str) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """``.ss = { .global, .shared{::cta, ::cluster} };`` as the ISA writes it; several lists a text."""
+    found: dict[str, tuple[tuple[str, ...], ...]] = {}
+    for name, body in re.findall(r"(\.[\w:]+)\s*=\s*\{(.*?)\}\s*;", text, re.S):
+        values: list[tuple[str, ...]] = []
+        for base, suffixes in re.findall(r"((?:\.[\w:]+)+)(?:\{([^}]*)\})?", body):
+            values.append(tokens_of(base)[1:])
+            values.extend(tokens_of(base + suffix.strip())[1:] for suffix in suffixes.split(",") if suffix.strip())
+        found[name] = tuple(values)
+    return found
+
+
+def _operand_lists(text: str) -> tuple[tuple[Slot, ...], ...]:
+    """Every operand list that a syntax line allows, shortest first: each ``{, x}`` or ``{|p}`` is left out or taken."""
+    opened = re.search(r"\{([,|][^{}]*)\}", text)
+    if opened:
+        without = text[: opened.start()] + text[opened.end() :]
+        taken = text[: opened.start()] + opened[1] + text[opened.end() :]
+        return tuple(sorted({*_operand_lists(without), *_operand_lists(taken)}, key=len))
+    text = text.replace("{!}", "").replace("{.unified}", "")
+    slots = []
+    for piece in re.findall(r"\[[^\]]*\]|[^,\[\]]+", text):
+        piece = piece.strip()
+        if not piece:
+            continue
+        if piece.startswith("["):
+            first, *rest = (name.strip() for name in piece[1:-1].split(","))
+            slots.append(Slot(first, bracket=True, inner=tuple(rest)))
+        else:
+            first, _, second = piece.partition("|")
+            slots.append(Slot(first.strip(), second=second.strip()))
+    return (tuple(slots),)
+
+
+class Form:
+    """One syntax line of an entry, compiled."""
+
+    __slots__ = ("default_type", "elements", "entry", "head", "operand_lists", "syntax")
+
+    def __init__(self, entry: Entry, syntax: str, choices: Mapping[str, tuple[tuple[str, ...], ...]]) -> None:
+        self.entry = entry
+        self.syntax = syntax
+        opcode, _, operands = syntax.rstrip(";").strip().partition(" ")
+        self.head = re.match(r"\w+", opcode)[0]  # type: ignore[index]
+        self.elements = _parse_opcode(opcode[len(self.head) :], choices, syntax)
+        self.operand_lists = _operand_lists(operands)
+        literal_types = [part for part in _OPCODE_PART.findall(opcode) if part[1:] in TYPES and part not in choices]
+        self.default_type = literal_types[-1] if literal_types else None
+
+    def matches(self, tokens: Sequence[str]) -> list[dict[str, str | bool]]:
+        """All ways to read an opcode's tokens (mnemonic first) as this form: qualifier bindings, rules not yet applied."""
+        found: list[dict[str, str | bool]] = []
+        if tokens[0] == self.head:
+            _match(self.elements, 0, tokens, 1, {}, lambda position, bound: found.append(bound) if position == len(tokens) else None)
+        for bound in found:
+            if self.default_type:
+                bound.setdefault(".type", self.default_type)
+        return found
+
+    def furthest(self, tokens: Sequence[str]) -> tuple[int, set[str]]:
+        """How far this form follows `tokens`, and what could stand there instead: for messages."""
+        reached = 0
+        expected: set[str] = set()
+
+        def note(position: int, wanted: str) -> None:
+            nonlocal reached
+            if position > reached:
+                reached = position
+                expected.clear()
+            if position == reached:
+                expected.add(wanted)
+
+        if tokens[0] == self.head:
+            _match(self.elements, 0, tokens, 1, {}, lambda position, bound: note(position, ""), note)
+        return reached, expected
+
+    def combinations(self) -> Iterator[dict[str, str | bool]]:
+        """Every choice of qualifiers that the entry's rules allow (rules that speak of operands set aside)."""
+        for bound in _combine(self.elements):
+            if self.default_type:
+                bound.setdefault(".type", self.default_type)
+            if not any(True for _ in broken_rules(self.entry, bound, operands_known=False)):
+                yield bound
+
+    def opcode(self, bindings: Bindings) -> str:
+        """The opcode that a choice of qualifiers spells."""
+        return self.head + "".join(_spell(self.elements, bindings))
+
+    def __repr__(self) -> str:
+        return f"<form {self.syntax}>"
+
+
+def _match(
+    elements: Sequence[Element],
+    index: int,
+    tokens: Sequence[str],
+    position: int,
+    bound: dict[str, str | bool],
+    done: Callable[[int, dict[str, str | bool]], object],
+    miss: Callable[[int, str], None] | None = None,
+) -> None:
+    """Backtracking match of `elements[index:]` against `tokens[position:]`; calls `done` with the end of each way to match."""
+    if index == len(elements):
+        done(position, bound)
+        return
+    element = elements[index]
+    if isinstance(element, str):
+        if position < len(tokens) and tokens[position] == element:
+            _match(elements, index + 1, tokens, position + 1, {**bound, element: element}, done, miss)
+        elif miss:
+            miss(position, element)
+    elif isinstance(element, Choice):
+        for value in element.values:
+            if tuple(tokens[position : position + len(value)]) == value:
+                _match(elements, index + 1, tokens, position + len(value), {**bound, element.name: "".join(value)}, done, miss)
+            elif miss:
+                miss(position, "".join(value))
+    else:
+        _match(
+            element.elements, 0, tokens, position, bound, lambda end, inner: _match(elements, index + 1, tokens, end, inner, done, miss), miss
+        )
+        _match(elements, index + 1, tokens, position, bound, done, miss)
+
+
+def _combine(elements: Sequence[Element]) -> Iterator[dict[str, str | bool]]:
+    options: list[list[dict[str, str | bool]]] = []
+    for element in elements:
+        if isinstance(element, str):
+            options.append([{element: element}])
+        elif isinstance(element, Choice):
+            options.append([{element.name: "".join(value)} for value in element.values])
+        else:
+            options.append([{}, *_combine(element.elements)])
+    for chosen in product(*options):
+        merged: dict[str, str | bool] = {}
+        for part in chosen:
+            merged.update(part)
+        yield merged
+
+
+def _spell(elements: Sequence[Element], bindings: Bindings) -> Iterator[str]:
+    for element in elements:
+        if isinstance(element, str):
+            yield element
+        elif isinstance(element, Choice):
+            yield str(bindings[element.name])
+        elif all(_bound(inner, bindings) for inner in element.elements):
+            yield from _spell(element.elements, bindings)
+
+
+def _bound(element: Element, bindings: Bindings) -> bool:
+    if isinstance(element, Optional):
+        return True
+    return (element if isinstance(element, str) else element.name) in bindings
+
+
+# ---- entries ----------------------------------------------------------------------------------------------------------
+
+
+def forms(entry: Entry) -> tuple[Form, ...]:
+    """The syntax lines of an entry, compiled once."""
+    if entry.compiled is None:
+        choices = _parse_choices(entry.choices)
+        lines = (" ".join(line.split()) for line in entry.syntax.split(";"))
+        entry.compiled = tuple(Form(entry, line + ";", choices) for line in lines if line)
+    compiled: tuple[Form, ...] = entry.compiled
+    return compiled
+
+
+def broken_rules(entry: Entry, bindings: Bindings, *, operands_known: bool) -> Iterator[Rule]:
+    """The rules that a choice of qualifiers breaks. Those that speak of operands wait until the operands are known."""
+    for rule in entry.rules:
+        when, need = condition(rule.when), condition(rule.need)
+        if not operands_known and (when.operands or need.operands):
+            continue
+        if when.holds(bindings) and not need.holds(bindings):
+            yield rule
+
+
+@lru_cache(maxsize=None)
+def parse_version(text: str) -> Version:
+    major, minor = text.split(".")
+    return int(major), int(minor)
+
+
+def availability(entry: Entry, bindings: Bindings) -> tuple[Version, frozenset[str]]:
+    """The first PTX version of a variant, and the targets that have it."""
+    version: Version = (1, 0)
+    targets = frozenset(FIRST_VERSION)
+    for since in entry.since:
+        if condition(since.when).holds(bindings):
+            version = max(version, parse_version(since.ptx))
+            targets &= target_set(since.targets)
+    return version, targets

@@ -1,0 +1,235 @@
+"""The contract language: how an entry of the registry says what one PTX instruction demands.
+
+A contract opens with the instruction's syntax lines and the choices of each qualifier, spelled as the PTX ISA spells them, and adds
+what those lines do not say. Everything in it is data: texts in three small notations (syntax, choices, conditions) that
+`ptxgen.instructions.grammar` compiles once, on first use.
+
+Notations
+---------
+syntax
+    One form a line: ``ld{.weak}{.ss}{.vec}.type d, [a]{, cache_policy};``. Braces enclose what may be left out. A ``.name`` that
+    `choices` lists is a qualifier with a choice; any other is literal. Operand names are identifiers (``cache_policy``, where
+    the ISA prints ``cache-policy``).
+choices
+    One qualifier a line: ``.type = { .b32, .b64 };``, as in the ISA.
+condition
+    ``.type in .f16 .bf16 and not .ftz``: terms joined by ``and``. A term is a qualifier or an operand name (true when present),
+    ``X in A B``, or ``not`` a term. A qualifier that is left out is in no set.
+type
+    ``.type`` (the qualifier's value), ``u32`` (a type by name), or ``wide(.type)``, ``bits(.type)``, ``element(.type)``.
+    A line without a ``.type`` choice binds ``.type`` to the last type that it spells literally.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+__all__ = ["Operand", "Rule", "Since", "address", "immediate", "inout", "instruction", "label", "out", "predicate", "source", "symbol"]
+
+
+class Operand:
+    """What one operand must be.
+
+    Attributes
+    ----------
+    kind : str
+        ``"register"`` (a register, and where `immediate` allows it a constant), ``"predicate"``, ``"address"``, ``"immediate"``,
+        ``"label"``, ``"symbol"``, ``"special"`` (a special register alone).
+    role : str
+        ``"in"``, ``"out"`` or ``"inout"``. For an address it tells how the memory behind it is used.
+    type : str
+        Type expression of the value, or of the memory behind an address.
+    vector : str or int
+        Number of registers (or of consecutive memory words): 1, another number, or a qualifier such as ``".vec"``.
+    immediate : bool
+        Whether a constant may stand in a register's place.
+    wider : bool
+        Whether a register wider than the type will do (ISA 9.4.1, "Operand size exceeding instruction-type size").
+    values : tuple of int or range or None
+        Allowed constants.
+    space : str
+        For an address: a state-space expression, ``".ss"`` or ``"global"``; empty for a generic address.
+    negatable : bool
+        Whether ``!p`` will do.
+    sink : bool
+        Whether ``_`` will do (for a vector: for its elements).
+    """
+
+    __slots__ = ("immediate", "kind", "negatable", "role", "sink", "space", "type", "values", "vector", "wider")
+
+    def __init__(
+        self,
+        kind: str,
+        role: str = "in",
+        type: str = "",
+        vector: str | int = 1,
+        immediate: bool = False,
+        wider: bool = False,
+        values: tuple[int, ...] | range | None = None,
+        space: str = "",
+        negatable: bool = False,
+        sink: bool = False,
+    ) -> None:
+        self.kind = kind
+        self.role = role
+        self.type = type
+        self.vector = vector
+        self.immediate = immediate
+        self.wider = wider
+        self.values = values
+        self.space = space
+        self.negatable = negatable
+        self.sink = sink
+
+
+def out(type: str, *, vector: str | int = 1, wider: bool = False, sink: bool = False) -> Operand:
+    """A destination register of `type` (several with `vector`)."""
+    return Operand("register", "out", type, vector, wider=wider, sink=sink)
+
+
+def inout(type: str, *, vector: str | int = 1) -> Operand:
+    """A register that is read and then written."""
+    return Operand("register", "inout", type, vector)
+
+
+def source(
+    type: str,
+    *,
+    vector: str | int = 1,
+    immediate: bool = True,
+    wider: bool = False,
+    values: tuple[int, ...] | range | None = None,
+    sink: bool = False,
+) -> Operand:
+    """A source register or, unless `immediate` is False, a constant."""
+    return Operand("register", "in", type, vector, immediate=immediate, wider=wider, values=values, sink=sink)
+
+
+def predicate(role: str = "in", *, negatable: bool = False, sink: bool = False, immediate: bool = False) -> Operand:
+    """A predicate register."""
+    return Operand("predicate", role, "pred", negatable=negatable, sink=sink, immediate=immediate)
+
+
+def address(role: str, type: str, *, space: str = "", vector: str | int = 1) -> Operand:
+    """``[a]``: memory in `space` that is read (``in``), written (``out``) or both; `type` x `vector` is accessed, naturally aligned."""
+    return Operand("address", role, type, vector, space=space)
+
+
+def immediate(type: str, values: tuple[int, ...] | range | None = None) -> Operand:
+    """A constant that the instruction encodes."""
+    return Operand("immediate", "in", type, immediate=True, values=values)
+
+
+def label() -> Operand:
+    """A label of the same function."""
+    return Operand("label")
+
+
+def symbol(kind: str = "symbol") -> Operand:
+    """The name of a variable, function, or call-target list."""
+    return Operand(kind)
+
+
+class Rule:
+    """A rule between qualifiers or operands: where `when` holds, `need` must hold. `says` states it as a sentence."""
+
+    __slots__ = ("need", "says", "section", "when")
+
+    def __init__(self, says: str, *, when: str = "", need: str = "", section: str = "") -> None:
+        self.says = says
+        self.when = when
+        self.need = need
+        self.section = section
+
+
+class Since:
+    """Where `when` holds, the PTX version is at least `ptx` and the target is in `targets` (see `targets.target_set`)."""
+
+    __slots__ = ("ptx", "targets", "when")
+
+    def __init__(self, ptx: str = "1.0", targets: str = "all", *, when: str = "") -> None:
+        self.ptx = ptx
+        self.targets = targets
+        self.when = when
+
+
+class Entry:
+    """One instruction of the ISA; see `instruction` for the fields. `compiled` belongs to `ptxgen.instructions.grammar`."""
+
+    __slots__ = (
+        "choices", "compiled", "completes", "family", "issuer", "meaning", "name", "operands", "rules", "section", "since", "summary",
+        "syntax",
+    )  # fmt: skip
+
+    name: str
+    family: str
+    section: str
+    summary: str
+    syntax: str
+    choices: str
+    operands: Mapping[str, Operand]
+    rules: tuple[Rule, ...]
+    since: tuple[Since, ...]
+    issuer: str
+    completes: str
+    meaning: Mapping[str, str]
+    compiled: Any
+
+    def __repr__(self) -> str:
+        return f"<contract {self.family}/{self.name}>"
+
+
+def instruction(
+    name: str,
+    *,
+    section: str,
+    summary: str,
+    syntax: str,
+    choices: str = "",
+    operands: Mapping[str, Operand] | None = None,
+    rules: Iterable[Rule] = (),
+    since: Iterable[Since] = (),
+    issuer: str = "thread",
+    completes: str = "at once",
+    meaning: Mapping[str, str] | None = None,
+) -> Entry:
+    """State the contract of one instruction.
+
+    Parameters
+    ----------
+    name : str
+        As the ISA's section names it: ``"ld"``, ``"mbarrier.try_wait"``.
+    section : str
+        Section of the PTX ISA, e.g. ``"9.7.9.8"``.
+    summary : str
+        One sentence in our own words.
+    syntax, choices : str
+        See the module's docstring.
+    operands : mapping
+        An `Operand` for each operand name that occurs in `syntax`.
+    rules, since : iterable
+        What the syntax does not say, and when each variant appeared. Every `Since` whose condition holds applies; the version is
+        their maximum and the targets their intersection.
+    issuer : str
+        ``"thread"``, ``"one"`` (a single elected thread issues it for all), ``"warp"``, ``"warpgroup"`` or ``"cta"``.
+    completes : str
+        ``"at once"`` or the mechanism that tells of its completion: ``"cp.async group"``, ``"mbarrier transaction"``, ...
+    meaning : mapping
+        What a qualifier, or one of its values, does: for `ptxgen explain` and the reference pages.
+    """
+    made = Entry()
+    made.name = name
+    made.family = ""
+    made.section = section
+    made.summary = summary
+    made.syntax = syntax
+    made.choices = choices
+    made.operands = operands or {}
+    made.rules = tuple(rules)
+    made.since = tuple(since)
+    made.issuer = issuer
+    made.completes = completes
+    made.meaning = meaning or {}
+    made.compiled = None
+    return made

@@ -1,0 +1,179 @@
+"""Finds the contract behind an opcode. A family's module is imported when one of its mnemonics is first asked for."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib import import_module
+from itertools import chain
+
+from ptxgen.instructions.errors import InstructionError
+from ptxgen.instructions.grammar import Bindings, Form, availability, broken_rules, forms, tokens_of, type_expression
+from ptxgen.instructions.language import Entry
+from ptxgen.instructions.targets import Version
+from ptxgen.instructions.types import Type
+
+__all__ = ["FAMILIES", "Match", "entries", "family_entries", "lookup", "mnemonics"]
+
+# Family (a module of this package) -> the first words of the mnemonics that it holds; a test compares this with the modules.
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "integer": (
+        "abs", "add", "bfe", "bfi", "bfind", "bmsk", "brev", "clz", "div", "dp2a", "dp4a", "fns", "mad", "mad24", "max", "min", "mul",
+        "mul24", "neg", "popc", "rem", "sad", "sub", "szext",
+    ),
+    "extended": ("add", "addc", "mad", "madc", "sub", "subc"),
+    "floating": (
+        "abs", "add", "copysign", "cos", "div", "ex2", "fma", "lg2", "mad", "max", "min", "mul", "neg", "rcp", "rsqrt", "sin", "sqrt",
+        "sub", "tanh", "testp",
+    ),
+    "half": ("abs", "add", "ex2", "fma", "max", "min", "mul", "neg", "sub", "tanh"),
+    "mixed": ("add", "fma", "sub"),
+    "comparison": ("selp", "set", "setp", "slct"),
+    "logic": ("and", "cnot", "lop3", "not", "or", "shf", "shl", "shr", "xor"),
+    "memory": ("ld", "ldu", "st"),
+    "move": ("cvta", "isspacep", "mov", "prmt"),
+    "conversion": ("cvt",),
+    "control": ("bra", "brx", "call", "exit", "ret"),
+    "barrier": ("bar", "barrier"),
+}  # fmt: skip
+
+
+@lru_cache(maxsize=None)
+def family_entries(family: str) -> tuple[Entry, ...]:
+    """The entries of one family, in the order of its file."""
+    module = import_module(f"ptxgen.instructions.{family}")
+    found = tuple(value for value in vars(module).values() if isinstance(value, Entry))
+    for entry in found:
+        entry.family = family
+    return found
+
+
+def entries() -> Iterator[Entry]:
+    """Every entry of the registry, family by family."""
+    return chain.from_iterable(map(family_entries, FAMILIES))
+
+
+@lru_cache(maxsize=None)
+def _forms_of(head: str) -> tuple[Form, ...]:
+    return tuple(
+        form
+        for family, heads in FAMILIES.items()
+        if head in heads
+        for entry in family_entries(family)
+        for form in forms(entry)
+        if form.head == head
+    )
+
+
+@lru_cache(maxsize=None)
+def mnemonics() -> frozenset[str]:
+    """The first words of all opcodes."""
+    return frozenset(chain.from_iterable(FAMILIES.values()))
+
+
+class Match:
+    """An opcode read as one form: its qualifiers are bound and its rules hold.
+
+    Attributes
+    ----------
+    opcode : str
+    form : Form
+    bindings : dict
+        Qualifier -> value with its dot.
+    version, targets
+        First PTX version and the targets that have this variant.
+    """
+
+    __slots__ = ("bindings", "form", "opcode", "targets", "version")
+
+    version: Version
+    targets: frozenset[str]
+
+    def __init__(self, opcode: str, form: Form, bindings: Bindings) -> None:
+        self.opcode = opcode
+        self.form = form
+        self.bindings = bindings
+        self.version, self.targets = availability(form.entry, bindings)
+
+    @property
+    def entry(self) -> Entry:
+        return self.form.entry
+
+    def type(self, expression: str = ".type") -> Type:
+        """The type that a type expression of the contract means here."""
+        return type_expression(expression)(self.bindings)
+
+    def count(self, vector: str | int) -> int:
+        """The number of registers that an operand's `vector` means here: a scalar where the qualifier is left out."""
+        if isinstance(vector, int):
+            return vector
+        value = self.bindings.get(vector)
+        return int(str(value)[2:]) if value else 1
+
+    def value(self, name: str) -> str:
+        """A qualifier's value without its dot, ``""`` where it is left out."""
+        return str(self.bindings.get(name, ""))[1:]
+
+    def __repr__(self) -> str:
+        return f"<{self.opcode} as {self.form.syntax}>"
+
+
+@lru_cache(maxsize=None)
+def _lookup(opcode: str) -> tuple[Match, ...] | InstructionError:
+    tokens = tokens_of(opcode)
+    candidates = [(form, bound) for form in _forms_of(tokens[0]) for bound in form.matches(tokens)]
+    legal = tuple(
+        Match(opcode, form, bound) for form, bound in candidates if not any(broken_rules(form.entry, bound, operands_known=False))
+    )
+    if legal:
+        return legal
+    return _refusal(opcode, tokens, candidates)
+
+
+def lookup(opcode: str) -> tuple[Match, ...]:
+    """Every form that an opcode can be read as; which one is meant, the operands decide.
+
+    Raises
+    ------
+    InstructionError
+        If no instruction is spelled so, or a rule between its qualifiers is broken; it names the token, the rule and what is legal.
+    """
+    found = _lookup(opcode)
+    if isinstance(found, InstructionError):
+        raise InstructionError(**{name: getattr(found, name) for name in ("problem", "opcode", "rule", "section", "example", "legal")})
+    return found
+
+
+def _refusal(opcode: str, tokens: tuple[str, ...], candidates: list[tuple[Form, dict[str, str | bool]]]) -> InstructionError:
+    """Say why nothing matches: a broken rule where the spelling is right, else the first token that does not fit."""
+    if candidates:
+        form, bound = candidates[0]
+        rule = next(broken_rules(form.entry, bound, operands_known=False))
+        return InstructionError(
+            "these qualifiers do not go together",
+            opcode=opcode,
+            rule=rule.says,
+            section=rule.section or form.entry.section,
+            legal=form.syntax,
+        )
+    known = _forms_of(tokens[0])
+    if not known:
+        near = difflib.get_close_matches(tokens[0], sorted(mnemonics()), n=3)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(mnemonics()))}"
+        return InstructionError(f"{tokens[0]!r} is not an instruction of the PTX ISA known here", opcode=opcode, legal=hint)
+    reached, expected = max((form.furthest(tokens) for form in known), key=lambda found: found[0])
+    for form in known:
+        if form.furthest(tokens)[0] == reached:
+            expected = expected | form.furthest(tokens)[1]
+    behind = "".join(tokens[:reached])
+    options = sorted(option for option in expected if option)
+    if reached == len(tokens):
+        problem = f"the opcode stops after {behind!r}"
+    else:
+        problem = f"{tokens[reached]!r} cannot stand after {behind!r}"
+        near = difflib.get_close_matches(tokens[reached], options, n=2)
+        if near:
+            problem += f"; did you mean {' or '.join(near)}?"
+    legal = f"after {behind!r}: {', '.join(options)}" if options else f"{behind!r} as it is"
+    return InstructionError(problem, opcode=opcode, section=known[0].entry.section, legal=legal)
