@@ -66,6 +66,9 @@ class InstructionError(PtxgenError):
             subject += f", operand {self.operand}" if subject else f"operand {self.operand}"
         head = f"{subject}: {self.problem}" if subject else self.problem
         lines = [f"{self.where}: {head}" if self.where is not None else head]
+        source = getattr(self.where, "source", "")
+        if source:
+            lines.append(f"  line: {source}")
         if self.rule:
             lines.append(f"  rule: {self.rule}" + (f" (PTX ISA {self.section})" if self.section else ""))
         elif self.section:

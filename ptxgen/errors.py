@@ -1,0 +1,50 @@
+"""All errors of ptxgen, in one place to import from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ptxgen.instructions.errors import InstructionError
+from ptxgen.layouts.errors import LayoutError, PtxgenError
+
+__all__ = ["InstructionError", "LayoutError", "PtxgenError", "TraceError"]
+
+
+class TraceError(PtxgenError):
+    """Python that would not do in a kernel what it seems to say, or a construct used where it has no meaning.
+
+    Parameters
+    ----------
+    problem : str
+        One sentence.
+    where : object
+        The user's line.
+    why : str
+        What would have happened.
+    legal : str
+        What to write instead.
+    """
+
+    def __init__(self, problem: str, *, where: Any = None, why: str = "", legal: str = "") -> None:
+        self.problem = problem
+        self.where = where
+        self.why = why
+        self.legal = legal
+        super().__init__(problem)
+
+    def at(self, where: Any) -> TraceError:
+        """The same error, placed at the user's line; an earlier place is kept."""
+        if self.where is None:
+            self.where = where
+        return self
+
+    def __str__(self) -> str:
+        lines = [f"{self.where}: {self.problem}" if self.where is not None else self.problem]
+        source = getattr(self.where, "source", "")
+        if source:
+            lines.append(f"  line: {source}")
+        if self.why:
+            lines.append(f"  why: {self.why}")
+        if self.legal:
+            lines.append(f"  legal: {self.legal}")
+        return "\n".join(lines)

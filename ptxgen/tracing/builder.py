@@ -1,0 +1,381 @@
+"""The state of one trace: statements, regions, registers, and what is known about values.
+
+Every part that emits code goes through `Builder.emit` (one checked instruction at the user's line) or, for many instructions
+rendered from one checked template, `Builder.append`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+from ptxgen import ir
+from ptxgen.errors import InstructionError, PtxgenError, TraceError
+from ptxgen.instructions.checking import Checked, Given, check
+from ptxgen.instructions.registry import Match
+from ptxgen.instructions.targets import FIRST_VERSION, Version, lowest_target
+from ptxgen.instructions.types import Type, u32
+from ptxgen.layouts.expr import Expr, Symbol
+from ptxgen.tracing.provenance import Where, here
+
+__all__ = ["Builder", "Region", "Value", "current", "register_class"]
+
+_active: ContextVar[Builder | None] = ContextVar("ptxgen_builder", default=None)
+
+
+def current(what: str) -> Builder:
+    """The trace under way; `TraceError` names `what` was used outside of one."""
+    builder = _active.get()
+    if builder is None:
+        raise TraceError(
+            f"{what} only has a meaning inside a kernel", where=here(), legal="use it in a function under @px.kernel, while it is traced"
+        )
+    return builder
+
+
+class Region:
+    """A stretch of code that runs together: the kernel, a loop's body, a branch. What it defines is visible inside it alone.
+
+    Attributes
+    ----------
+    parent : Region or None
+    kind : str
+        ``"kernel"``, ``"if"``, ``"elif"``, ``"else"``, ``"loop"``.
+    facts : list of Expr
+        Known to be >= 0 while this region runs.
+    numbered : dict
+        Values computed here that may be used again, by what they compute.
+    """
+
+    __slots__ = ("facts", "kind", "numbered", "parent", "where")
+
+    def __init__(self, parent: Region | None, kind: str, where: Any, facts: Sequence[Expr] = ()) -> None:
+        self.parent = parent
+        self.kind = kind
+        self.where = where
+        self.facts = list(facts)
+        self.numbered: dict[Hashable, Any] = {}
+
+    def inside(self, other: Region) -> bool:
+        """Whether this region is `other` or lies in it."""
+        region: Region | None = self
+        while region is not None:
+            if region is other:
+                return True
+            region = region.parent
+        return False
+
+
+class Value:
+    """A traced scalar: an operand of PTX with its type. Operators live in `ptxgen.tracing.values`.
+
+    Attributes
+    ----------
+    type : Type
+    operand : ir.Operand
+        A register, or a constant.
+    region : Region
+        Where it is defined; None for constants.
+    expr : Expr or None
+        The integer that it holds, where that is known without wrapping.
+    facts : tuple
+        For a predicate: (facts where it is true, facts where it is false).
+    """
+
+    __slots__ = ("builder", "expr", "facts", "operand", "region", "type", "where")
+
+    def __init__(
+        self,
+        builder: Builder,
+        type: Type,
+        operand: ir.Operand,
+        region: Region | None,
+        where: Any,
+        expr: Expr | None = None,
+        facts: tuple[tuple[Expr, ...], tuple[Expr, ...]] = ((), ()),
+    ) -> None:
+        self.builder = builder
+        self.type = type
+        self.operand = operand
+        self.region = region
+        self.where = where
+        self.expr = expr
+        self.facts = facts
+
+
+# Register class by (kind is float, bits): declared type and name prefix. Integers and bits share registers, as in nvcc's text.
+_CLASSES: dict[tuple[bool, int], tuple[str, str]] = {
+    (False, 1): ("pred", "%p"),
+    (False, 8): ("b8", "%rb"),
+    (False, 16): ("b16", "%rs"),
+    (False, 32): ("b32", "%r"),
+    (False, 64): ("b64", "%rd"),
+    (False, 128): ("b128", "%rq"),
+    (True, 32): ("f32", "%f"),
+    (True, 64): ("f64", "%fd"),
+}
+
+
+def register_class(type: Type) -> tuple[str, str]:
+    """The ``.reg`` type and the name prefix of registers that hold `type`: packed and half floats live in untyped registers."""
+    plain_float = type.name in ("f32", "f64")
+    found = _CLASSES.get((plain_float, type.bits))
+    if found is None:
+        raise PtxgenError(f".{type.name} has no register of its own: {type.bits} bits are stored packed into a wider register")
+    return found
+
+
+class Builder:
+    """One trace.
+
+    Attributes
+    ----------
+    name : str
+        The entry's name.
+    block : tuple of int
+        Threads of a block, (x, y, z).
+    target : str or None
+        The target the user fixed, if any.
+    prologue, body : list of ir.Statement
+        Thread indices and parameters are read once in the prologue, which dominates everything.
+    """
+
+    def __init__(self, name: str, block: tuple[int, int, int], target: str | None = None) -> None:
+        self.name = name
+        self.block = block
+        self.target = target
+        self.prologue: list[ir.Statement] = []
+        self.body: list[ir.Statement] = []
+        self.root = Region(None, "kernel", None)
+        self.region = self.root
+        self.variables: list[ir.Variable] = []
+        self.version: Version = (1, 0)
+        self.targets = frozenset(FIRST_VERSION)
+        self.values: dict[Symbol, Value] = {}
+        self._counts: dict[str, int] = {}
+        self._labels: dict[str, int] = {}
+        self._names: set[str] = set()
+
+    def __enter__(self) -> Builder:
+        self._token = _active.set(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _active.reset(self._token)
+
+    # ---- names ----------------------------------------------------------------------------------------------------------
+
+    def register(self, type: Type) -> ir.Reg:
+        """A fresh register that holds `type`."""
+        declared, prefix = register_class(type)
+        number = self._counts.get(declared, 0)
+        self._counts[declared] = number + 1
+        return ir.Reg(f"{prefix}{number}")
+
+    def label(self, stem: str) -> str:
+        """A fresh label such as ``$L_loop_1``."""
+        number = self._labels.get(stem, 0) + 1
+        self._labels[stem] = number
+        return f"$L_{stem}_{number}"
+
+    def unique(self, stem: str) -> str:
+        """A fresh name for a variable: `stem`, or `stem` with a number behind it."""
+        name, number = stem, 1
+        while name in self._names:
+            number += 1
+            name = f"{stem}_{number}"
+        self._names.add(name)
+        return name
+
+    def declarations(self) -> list[ir.Statement]:
+        """``.reg`` lines for all registers handed out, predicates first, then by width."""
+        order = [declared for declared, _ in _CLASSES.values()]
+        prefixes = dict(_CLASSES.values())
+        return [ir.RegDecl(name, (prefixes[name],), self._counts[name]) for name in order if name in self._counts]
+
+    # ---- emitting -------------------------------------------------------------------------------------------------------
+
+    def append(self, statement: ir.Statement) -> None:
+        """Append a statement as it is, at the place where the trace stands."""
+        self.body.append(statement)
+
+    def emit(
+        self,
+        opcode: str,
+        operands: Sequence[tuple[ir.Operand, Given]],
+        *,
+        guard: ir.Guard | None = None,
+        where: Any = None,
+        into: list[ir.Statement] | None = None,
+    ) -> Checked:
+        """Check one instruction against its contract and append it.
+
+        Parameters
+        ----------
+        opcode : str
+        operands : sequence of (ir.Operand, Given)
+            The operand, and how it is described to the check.
+        into : list, optional
+            Where to append; the current place of the trace unless given (the prologue).
+
+        Raises
+        ------
+        InstructionError
+            Placed at the user's line.
+        """
+        where = where or here()
+        try:
+            checked = check(opcode, [given for _, given in operands])
+            self.need(checked.match)
+        except InstructionError as error:
+            raise error.at(where) from None
+        target = self.body if into is None else into
+        target.append(ir.Instruction(opcode, tuple(operand for operand, _ in operands), guard, where))
+        return checked
+
+    def need(self, match: Match) -> None:
+        """Take note of the version and targets of an instruction; refuse it where the kernel's target does not have it."""
+        if self.target is not None and self.target not in match.targets:
+            raise InstructionError(
+                f"does not exist on {self.target}, the target of this kernel",
+                opcode=match.opcode,
+                section=match.entry.section,
+                legal=f"targets {_targets(match.targets)}, from PTX {match.version[0]}.{match.version[1]}",
+            )
+        both = self.targets & match.targets
+        if not both:
+            raise InstructionError(
+                "no target has both this instruction and those before it",
+                opcode=match.opcode,
+                section=match.entry.section,
+                example=f"this one needs {_targets(match.targets)}; those before it {_targets(self.targets)}",
+            )
+        self.targets = both
+        self.version = max(self.version, match.version)
+
+    def lowest(self) -> tuple[Version, str]:
+        """The lowest ``.version`` and ``.target`` that the instructions need (or the user's target)."""
+        target = self.target or lowest_target(self.targets)
+        return max(self.version, FIRST_VERSION[target]), target
+
+    # ---- values ---------------------------------------------------------------------------------------------------------
+
+    def numbered(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """The value that `key` computes, made once and used again wherever its region is visible."""
+        region: Region | None = self.region
+        while region is not None:
+            if key in region.numbered:
+                return region.numbered[key]
+            region = region.parent
+        made = make()
+        self.region.numbered[key] = made
+        return made
+
+    def facts(self) -> list[Expr]:
+        """All expressions known to be >= 0 at this place."""
+        found: list[Expr] = []
+        region: Region | None = self.region
+        while region is not None:
+            found.extend(region.facts)
+            region = region.parent
+        return found
+
+    def symbol(self, name: str, value: Value, lo: int | None = None, hi: int | None = None, divisor: int = 1) -> Expr:
+        """A fresh symbol for an integer `value`; without bounds it has those of its type. Sets ``value.expr``."""
+        bits, signed = value.type.bits, value.type.signed
+        lo = (-(1 << (bits - 1)) if signed else 0) if lo is None else lo
+        hi = ((1 << (bits - signed)) - 1) if hi is None else hi
+        symbol = Symbol(name, lo, hi, divisor)
+        self.values[symbol] = value
+        value.expr = Expr.of(symbol)
+        return value.expr
+
+    def special(self, name: str, lo: int, hi: int) -> Value:
+        """A special register such as ``tid.x``, read once in the prologue; a u32 whose value lies in [lo, hi]."""
+        found: Value | None = self.root.numbered.get(("special", name))
+        if found is None:
+            found = self.root.numbered[("special", name)] = self._read_special(name, lo, hi)
+        return found
+
+    def _read_special(self, name: str, lo: int, hi: int) -> Value:
+        if lo == hi:
+            return Value(self, u32, ir.Int(lo), None, None, Expr.of(lo))
+        target = self.register(u32)
+        value = Value(self, u32, target, self.root, None)
+        base, _, part = name.partition(".")
+        source = ir.Reg("%" + base, part or None)
+        operands = [(target, given_register(target, u32)), (source, given_register(source, u32))]
+        self.emit("mov.u32", operands, into=self.prologue)
+        self.symbol(name, value, lo, hi)
+        return value
+
+    def thread_index(self) -> Value:
+        """The linear index of the thread in its block, x fastest; computed once in the prologue."""
+        found: Value | None = self.root.numbered.get("thread")
+        if found is None:
+            found = self.root.numbered["thread"] = self._thread_index()
+        return found
+
+    def _thread_index(self) -> Value:
+        x, y, z = self.block
+        linear = self.special("tid.x", 0, x - 1)
+        for extent, name, count in ((x, "tid.y", y), (x * y, "tid.z", z)):
+            if count > 1:
+                digit = self.special(name, 0, count - 1)
+                target = self.register(u32)
+                self.emit(
+                    "mad.lo.u32",
+                    [
+                        (target, given_register(target, u32)),
+                        (digit.operand, given_value(digit)),
+                        (ir.Int(extent), Given("int", str(extent), value=extent)),
+                        (linear.operand, given_value(linear)),
+                    ],
+                    into=self.prologue,
+                )
+                linear = Value(self, u32, target, self.root, None)
+        if y * z > 1:
+            self.symbol("thread", linear, 0, x * y * z - 1)
+        return linear
+
+    def visible(self, value: Value, where: Where) -> None:
+        """Refuse a value that is defined in a branch or loop body which does not enclose this place.
+
+        Raises
+        ------
+        TraceError
+            Naming the line that defined it and `px.reg` as the way out.
+        """
+        region = value.region
+        if region is not None and not self.region.inside(region):
+            raise TraceError(
+                f"this value is defined inside the {region.kind} block at {region.where} and used outside of it",
+                where=where,
+                why="the block may not have run, so its register may hold nothing",
+                legal="declare r = px.reg(dtype, init) before the block, r.set(...) inside it; or use px.select",
+            )
+
+
+def _targets(found: frozenset[str]) -> str:
+    from ptxgen.instructions.targets import order
+
+    return ", ".join(sorted(found, key=order))
+
+
+def given_register(register: ir.Reg, type: Type) -> Given:
+    """How the check sees a register."""
+    name = register.name if register.part is None else f"{register.name}.{register.part}"
+    return Given("register", name, type)
+
+
+def given_value(value: Value) -> Given:
+    """How the check sees a traced scalar: a register or a constant."""
+    operand = value.operand
+    if isinstance(operand, ir.Reg):
+        return given_register(operand, value.type)
+    if isinstance(operand, ir.Int):
+        return Given("int", str(operand.value), value=operand.value)
+    return Given("float", repr(operand))
+
+
