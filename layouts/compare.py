@@ -1,0 +1,215 @@
+"""Equality, hashes and injectivity of layouts as functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ptxgen.layouts.axes import ZERO, Axis, AxisTerm, m
+from ptxgen.layouts.dims import Dim, coalesce, index
+from ptxgen.layouts.errors import LayoutError
+from ptxgen.layouts.expr import Expr, Scalar, prove_nonnegative
+
+if TYPE_CHECKING:
+    from ptxgen.layouts.layout import Layout
+
+
+def equal(a: Layout, b: Layout) -> bool:
+    """Whether two layouts are the same function over the same shape.
+
+    Raises
+    ------
+    LayoutError
+        When one counts elements and the other bits.
+    """
+    if a is b:
+        return True
+    if a.unit != b.unit:
+        raise LayoutError(f"a layout in {a.unit}s can't be compared with one in {b.unit}s; bind(bits_per_element) the other one")
+    if a.shape != b.shape:
+        return False
+    first, second = a.canonical(), b.canonical()
+    if first.swizzle == second.swizzle:  # a bijection of positions: the linear parts decide
+        return (
+            first.dims == second.dims
+            and first.offset == second.offset
+            and _displacements(first.replica_dims) == _displacements(second.replica_dims)
+        )
+    return _equal_positions(first, second)
+
+
+def _equal_positions(a: Layout, b: Layout) -> bool:
+    """Compare layouts with different swizzles position by position."""
+    if a.unit != "bit" or not a.is_static or not (a.table().separable and b.table().separable):
+        return False
+    if not a.replica_dims and not b.replica_dims:
+        return np.array_equal(a.table().m, b.table().m) and _linear_elsewhere(a) == _linear_elsewhere(b)
+    if a.symbols or b.symbols:
+        return False
+    axes = sorted({*a.axes, *b.axes} - {m}, key=lambda axis: axis.order)
+    return np.array_equal(_position_rows(a, axes), _position_rows(b, axes))
+
+
+def _linear_elsewhere(layout: Layout) -> tuple[object, ...]:
+    """Everything but the constants on `m`, canonical: symbolic terms and other axes."""
+
+    def strip(term: AxisTerm) -> AxisTerm:
+        return AxisTerm(tuple((axis, _symbolic_part(value) if axis is m else value) for axis, value in term.parts))
+
+    dims = tuple(coalesce(tuple((e, strip(s)) for e, s in part)) for part in layout.dims)
+    return dims, strip(layout.offset)
+
+
+def _symbolic_part(value: Scalar) -> Scalar:
+    return value - value.terms.get((), 0) if isinstance(value, Expr) else 0
+
+
+def hash_of(layout: Layout) -> int:
+    """A hash that agrees with `equal`: the positions at a few coordinates, after the swizzle."""
+    canonical = layout.canonical()
+    if canonical.replica_dims:
+        return hash((layout.shape, layout.unit))
+    samples = []
+    for corner in (0, 1, 2):
+        coordinates = [min(corner * place, e - 1) if isinstance(e, int) else 0 for place, e in enumerate(layout.shape, 1)]
+        total = canonical.offset
+        for dims, coordinate in zip(canonical.dims, coordinates):
+            total = total + index(dims, coordinate)
+        samples.append(_swizzled_term(canonical, total))
+    return hash((layout.shape, layout.unit, *samples))
+
+
+def _swizzled_term(layout: Layout, term: AxisTerm) -> AxisTerm:
+    swizzle, position = layout.swizzle, Expr.of(term[m])
+    constant = position.terms.get((), 0)
+    if swizzle is None or layout.unit != "bit" or (position - constant).divisor() % (swizzle.period * 8):
+        return term
+    return term + (swizzle.apply_bits(constant) - constant)
+
+
+def canonical_replicas(replicas: tuple[Dim, ...]) -> tuple[tuple[Dim, ...], AxisTerm]:
+    """Replicas sorted and merged, each stepping upwards, and the offset by which turning them around moved the rest."""
+    shift = ZERO
+    kept: list[Dim] = []
+    for extent, stride in replicas:
+        stride = stride.reduced()
+        if extent == 1 or not stride.parts:
+            continue
+        leading = stride.parts[0][1]
+        if isinstance(leading, int) and leading < 0 and isinstance(extent, int):
+            shift = shift + stride * (extent - 1)
+            stride = -stride
+        kept.append((extent, stride))
+    # Only spelling depends on this order: equality compares the sets of displacements.
+    kept.sort(key=lambda dim: [(axis.order, repr(value)) if not isinstance(value, int) else (axis.order, f"{value:020}")
+                               for axis, value in dim[1].parts], reverse=True)  # fmt: skip
+    return coalesce(tuple(kept)), shift
+
+
+def _displacements(replicas: tuple[Dim, ...]) -> object:
+    """The set of displacements of canonical replicas; the dimensions themselves where they are symbolic."""
+    if any(isinstance(value, Expr) for e, s in replicas for value in (e, *(v for _, v in s.parts))):
+        return frozenset(replicas)
+    found = {ZERO}
+    for extent, stride in replicas:
+        found = {base + stride * step for base in found for step in range(extent)}  # type: ignore[arg-type]
+    return found
+
+
+# --- injectivity ------------------------------------------------------------------------------------------------------
+
+
+def is_injective(layout: Layout) -> bool:
+    """Whether no two elements share a position. The swizzle and the offset, bijections both, don't matter."""
+    canonical = layout.canonical()
+    dims = [dim for part in canonical.dims for dim in part]
+    if _separated([*dims, *canonical.replica_dims]):
+        return True
+    values = [value for e, s in (*dims, *canonical.replica_dims) for value in (e, *(v for _, v in s.parts))]
+    if any(isinstance(value, Expr) for value in values):
+        raise LayoutError(f"whether {layout!r} is injective depends on run-time values; give its symbols ranges that settle it")
+    keys = _position_keys(canonical)
+    distinct = np.array([_key_of(canonical, term) for term in _displacements(canonical.replica_dims)])  # type: ignore[attr-defined]
+    return _all_distinct((keys[:, None] + distinct).ravel())
+
+
+def _separated(dims: list[Dim]) -> bool:
+    """A sufficient test: on each axis every stride exceeds the reach of all smaller ones together."""
+    by_axis: dict[Axis, list[tuple[Scalar, Scalar]]] = {}
+    for extent, stride in dims:
+        if len(stride.parts) != 1:
+            return False
+        axis, value = stride.parts[0]
+        by_axis.setdefault(axis, []).append((extent, value))
+    return all(_exceed_in_turn(steps) for steps in by_axis.values())
+
+
+def _exceed_in_turn(steps: list[tuple[Scalar, Scalar]]) -> bool:
+    constant = sorted((step for step in steps if isinstance(step[1], int)), key=lambda step: abs(step[1]))  # type: ignore[arg-type]
+    waiting = constant + [step for step in steps if isinstance(step[1], Expr)]
+    reach = Expr()
+    while waiting:
+        for step in waiting:
+            size = _magnitude(step[1])
+            if size is not None and prove_nonnegative(size - reach - 1):
+                break
+        else:
+            return False
+        waiting.remove(step)
+        reach = reach + size * (Expr.of(step[0]) - 1)
+    return True
+
+
+def _magnitude(value: Scalar) -> Expr | None:
+    expr = Expr.of(value)
+    return expr if prove_nonnegative(expr) else -expr if prove_nonnegative(-expr) else None
+
+
+def _all_distinct(keys: np.ndarray) -> bool:
+    low, high = int(keys.min()), int(keys.max())
+    if high - low < 16 * keys.size + 1024:
+        seen = np.zeros(high - low + 1, np.bool_)
+        seen[keys - low] = True
+        return int(np.count_nonzero(seen)) == keys.size
+    return np.unique(keys).size == keys.size
+
+
+def _weights(layout: Layout) -> dict[Axis, int]:
+    """Weights that pack the components of a position, replicas included, into one number."""
+    reach: dict[Axis, Scalar] = {}
+    for extent, stride in (dim for part in (*layout.dims, layout.replica_dims) for dim in part):
+        for axis, value in stride.parts:
+            reach[axis] = reach.get(axis, 0) + abs(value) * (extent - 1)  # type: ignore[arg-type]
+    weights, weight = {}, 1
+    for axis, width in reach.items():
+        weights[axis] = weight
+        weight *= 2 * int(width) + 1  # type: ignore[arg-type]
+    if weight >= 1 << 62:
+        raise LayoutError(f"the positions of {layout!r} span too much to compare them one by one")
+    return weights
+
+
+def _key_of(layout: Layout, term: AxisTerm) -> int:
+    weights = _weights(layout)
+    return sum(int(value) * weights[axis] for axis, value in term.parts)  # type: ignore[arg-type,misc]
+
+
+def _position_keys(layout: Layout) -> np.ndarray:
+    """One number for each element's linear position."""
+    table = layout.table()
+    keys = np.zeros(layout.shape, np.int64)
+    for axis, weight in _weights(layout).items():
+        component = table.component(axis).get(())
+        if component is not None:
+            keys = keys + component * weight
+    return keys.ravel()
+
+
+def _position_rows(layout: Layout, axes: list[Axis]) -> np.ndarray:
+    """Rows (element, position on m and on the axes) of all elements and replicas, sorted and without repeats."""
+    full = layout.expand_replicas()
+    table = full.table()
+    elements = np.arange(layout.size).reshape(layout.shape)
+    columns = [elements, table.m] + [table.component(axis).get((), np.int64(0)) for axis in axes]
+    return np.unique(np.stack([np.broadcast_to(column, full.shape).ravel() for column in columns], -1), axis=0)

@@ -1,0 +1,438 @@
+"""Integer polynomials over named runtime values, with what is known about them: range, divisor, identity.
+
+A stride or an offset that is only known at run time is an `Expr`. Everything proved about it (bounds under guards,
+alignment) follows from the ranges and divisors of its symbols.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Union
+
+from ptxgen.layouts.errors import LayoutError
+
+_serials = itertools.count()
+_INFINITY = math.inf
+_Bound = Union[int, float]
+
+
+class Symbol:
+    """One runtime integer.
+
+    Parameters
+    ----------
+    name
+        How it prints.
+    lo, hi
+        Inclusive range; None is unbounded.
+    divisor
+        A positive integer that divides every value.
+    key
+        What the symbol stands for. Symbols with equal keys are the same value; without a key each symbol is its own.
+
+    Raises
+    ------
+    LayoutError
+        For an empty range or a divisor below 1.
+    """
+
+    __slots__ = ("divisor", "hi", "key", "lo", "name", "order")
+    __array_ufunc__ = None  # NumPy integers defer to our operators
+
+    def __init__(self, name: str, lo: int | None = 0, hi: int | None = None, divisor: int = 1, key: Hashable = None) -> None:
+        if divisor < 1:
+            raise LayoutError(f"symbol {name}: the divisor must be at least 1, not {divisor}")
+        # Only multiples of the divisor are values, so the range shrinks to them.
+        self.lo = None if lo is None else -(-lo // divisor) * divisor
+        self.hi = None if hi is None else hi // divisor * divisor
+        if self.lo is not None and self.hi is not None and self.lo > self.hi:
+            raise LayoutError(f"symbol {name}: no multiple of {divisor} lies in {lo}..{hi}")
+        self.name = name
+        self.divisor = divisor
+        serial = next(_serials)
+        self.key: Hashable = serial if key is None else (type(key), key)
+        self.order = (name, serial if key is None else hash(self.key))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Symbol):
+            return self.key == other.key
+        return other == Expr.of(self) if isinstance(other, Expr) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __add__(self, other: Scalar | Symbol) -> Expr:
+        return Expr.of(self) + other
+
+    def __sub__(self, other: Scalar | Symbol) -> Expr:
+        return Expr.of(self) - other
+
+    def __mul__(self, other: Scalar | Symbol) -> Expr:
+        return Expr.of(self) * other
+
+    def __rsub__(self, other: Scalar | Symbol) -> Expr:
+        return Expr.of(other) - self
+
+    def __neg__(self) -> Expr:
+        return -Expr.of(self)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+
+Monomial = tuple[Symbol, ...]
+Terms = dict[Monomial, int]
+
+
+class Expr:
+    """An integer polynomial: a sum of coefficients times products of symbols. Immutable.
+
+    Equal polynomials over the same symbols are equal and hash alike; a constant equals its int. Built from symbols with
+    `+ - *`, or with `Expr.of`.
+    """
+
+    __slots__ = ("_hash", "_range", "terms")
+    __array_ufunc__ = None
+
+    terms: Terms  #: monomial (a sorted tuple of symbols) -> nonzero coefficient; () is the constant. Not to be changed.
+
+    def __init__(self, terms: Mapping[Monomial, int] | None = None) -> None:
+        self.terms = {mono: value for mono, value in terms.items() if value} if terms else {}
+        self._hash: int | None = None
+        self._range: tuple[_Bound, _Bound] | None = None
+
+    @staticmethod
+    def of(value: Scalar | Symbol) -> Expr:
+        """The value as an Expr."""
+        if isinstance(value, Expr):
+            return value
+        if isinstance(value, Symbol):
+            return Expr({(value,): 1})
+        return Expr({(): exact_int(value, "a term of an expression")})
+
+    @property
+    def constant(self) -> int | None:
+        """The value when there are no symbols, else None."""
+        if not self.terms:
+            return 0
+        return self.terms.get(()) if len(self.terms) == 1 else None
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """The symbols, each once, in printing order."""
+        return tuple(sorted({s for mono in self.terms for s in mono}, key=lambda s: s.order))
+
+    def range(self) -> tuple[int | None, int | None]:
+        """Inclusive bounds by interval arithmetic; None is unbounded. Sound, not always tight."""
+        lo, hi = self._interval()
+        return (None if lo == -_INFINITY else int(lo)), (None if hi == _INFINITY else int(hi))
+
+    def _interval(self) -> tuple[_Bound, _Bound]:
+        if self._range is None:
+            lo: _Bound = 0
+            hi: _Bound = 0
+            for mono, coefficient in self.terms.items():
+                term = _interval_product(_monomial_interval(mono), (coefficient, coefficient))
+                lo, hi = lo + term[0], hi + term[1]
+            self._range = lo, hi
+        return self._range
+
+    def divisor(self) -> int:
+        """The greatest integer known to divide every value; 0 for the zero expression."""
+        return math.gcd(*(c * math.prod(s.divisor for s in mono) for mono, c in self.terms.items()))
+
+    def floordiv(self, by: int) -> Expr:
+        """`self // by`, where that is a polynomial.
+
+        Raises
+        ------
+        LayoutError
+            When the part of the expression that `by` does not divide is not known to lie in `0 .. by - 1`.
+        """
+        return self._divmod(by)[0]
+
+    def mod(self, by: int) -> Expr:
+        """`self % by` (in `0 .. by - 1`), where that is a polynomial.
+
+        Raises
+        ------
+        LayoutError
+            As `floordiv`; terms that `by` divides through their symbols' divisors need no quotient and vanish.
+        """
+        rest = Expr({m: c for m, c in self.terms.items() if not m or c * math.prod(s.divisor for s in m) % by})
+        return rest._divmod(by)[1]
+
+    def _divmod(self, by: int) -> tuple[Expr, Expr]:
+        if by < 1:
+            raise LayoutError(f"({self}) divided by {by}: the divisor must be positive")
+        quotient = Expr({mono: c // by for mono, c in self.terms.items() if not mono or c % by == 0})
+        rest = self - quotient * by
+        lo, hi = rest._interval()
+        if lo < 0 or hi >= by:
+            raise LayoutError(
+                f"({self}) is not known to divide by {by}: {rest} would have to lie in 0..{by - 1}, "
+                f"and its known range is {_range_text(lo, hi)}"
+            )
+        return quotient, rest
+
+    def substitute(self, values: Mapping[Symbol, Scalar]) -> Expr:
+        """The expression with some symbols replaced."""
+        total = Expr()
+        for mono, coefficient in self.terms.items():
+            term = Expr({(): coefficient})
+            for symbol in mono:
+                term = term * values.get(symbol, Expr.of(symbol))
+            total = total + term
+        return total
+
+    def evaluate(self, values: Mapping[Symbol, int]) -> int:
+        """The value under an assignment of every symbol."""
+        return sum(c * math.prod(values[s] for s in mono) for mono, c in self.terms.items())
+
+    def __add__(self, other: Scalar | Symbol) -> Expr:
+        other = Expr.of(other)
+        terms = dict(self.terms)
+        for mono, value in other.terms.items():
+            terms[mono] = terms.get(mono, 0) + value
+        return Expr(terms)
+
+    def __mul__(self, other: Scalar | Symbol) -> Expr:
+        if type(other) is int:
+            return Expr({mono: value * other for mono, value in self.terms.items()})
+        terms: Terms = {}
+        for (a, x), (b, y) in itertools.product(self.terms.items(), Expr.of(other).terms.items()):
+            mono = tuple(sorted(a + b, key=lambda s: s.order)) if a and b else a + b
+            terms[mono] = terms.get(mono, 0) + x * y
+        return Expr(terms)
+
+    def __neg__(self) -> Expr:
+        return self * -1
+
+    def __sub__(self, other: Scalar | Symbol) -> Expr:
+        return self + -Expr.of(other)
+
+    def __rsub__(self, other: Scalar | Symbol) -> Expr:
+        return Expr.of(other) + -self
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Expr):
+            return self.terms == other.terms
+        if isinstance(other, (int, Symbol)) and not isinstance(other, bool):
+            return self.terms == Expr.of(other).terms
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            constant = self.constant
+            if constant is not None:
+                self._hash = hash(constant)
+            else:
+                only = next(iter(self.terms))
+                is_symbol = len(self.terms) == 1 and len(only) == 1 and self.terms[only] == 1
+                self._hash = hash(only[0]) if is_symbol else hash(frozenset(self.terms.items()))
+        return self._hash
+
+    def __bool__(self) -> bool:
+        raise LayoutError(f"({self}) has no truth value before run time; ask for .constant, .range() or a proof")
+
+    def __repr__(self) -> str:
+        if not self.terms:
+            return "0"
+        ordered = sorted(self.terms.items(), key=lambda item: (not item[0], [s.order for s in item[0]]))
+        text = ""
+        for mono, value in ordered:
+            factors = [s.name for s in mono]
+            if abs(value) != 1 or not mono:
+                factors.insert(0, str(abs(value)))
+            sign = ("-" if value < 0 else "") if not text else (" - " if value < 0 else " + ")
+            text += sign + "*".join(factors)
+        return text
+
+
+Scalar = Union[int, Expr]
+
+
+def exact_int(value: object, what: str) -> int:
+    """The value as a Python int; bool, float and anything without an exact integer value is refused."""
+    if type(value) is int:
+        return value
+    if isinstance(value, bool):
+        raise LayoutError(f"{what} must be an integer, not the truth value {value!r}")
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise LayoutError(f"{what} must be an integer, not {value!r} ({type(value).__name__})") from None
+
+
+def as_scalar(value: object, what: str) -> Scalar:
+    """The value as an int where it is constant, else as an Expr."""
+    if type(value) is int:
+        return value
+    if isinstance(value, Symbol):
+        return Expr.of(value)
+    if isinstance(value, Expr):
+        constant = value.constant
+        return value if constant is None else constant
+    return exact_int(value, what)
+
+
+def product(values: Iterable[Scalar]) -> Scalar:
+    """The product of ints and expressions, an int where it is constant."""
+    total: Scalar = 1
+    for value in values:
+        total = total * value
+    return as_scalar(total, "a product")
+
+
+def _range_text(lo: _Bound, hi: _Bound) -> str:
+    return f"{'-inf' if lo == -_INFINITY else lo}..{'inf' if hi == _INFINITY else hi}"
+
+
+def _bound_product(a: _Bound, b: _Bound) -> _Bound:
+    if a == 0 or b == 0:  # an unbounded factor times exactly zero is zero
+        return 0
+    if isinstance(a, float) or isinstance(b, float):
+        return _INFINITY if (a > 0) == (b > 0) else -_INFINITY
+    return a * b
+
+
+def _interval_product(a: tuple[_Bound, _Bound], b: tuple[_Bound, _Bound]) -> tuple[_Bound, _Bound]:
+    corners = [_bound_product(x, y) for x in a for y in b]
+    return min(corners), max(corners)
+
+
+def _monomial_interval(mono: Monomial) -> tuple[_Bound, _Bound]:
+    result: tuple[_Bound, _Bound] = (1, 1)
+    for symbol, group in itertools.groupby(mono):
+        power = len(list(group))
+        one = (-_INFINITY if symbol.lo is None else symbol.lo, _INFINITY if symbol.hi is None else symbol.hi)
+        interval: tuple[_Bound, _Bound] = (1, 1)
+        for _ in range(power):
+            interval = _interval_product(interval, one)
+        if power % 2 == 0:
+            interval = max(interval[0], 0), interval[1]
+        result = _interval_product(result, interval)
+    return result
+
+
+# --- proofs -----------------------------------------------------------------------------------------------------------
+
+_PROOF_DEPTH = 3
+
+
+def prove_nonnegative(expr: Scalar | Symbol, facts: Sequence[Scalar | Symbol] = ()) -> bool:
+    """Whether `expr >= 0` follows from the symbols' ranges and from facts `f >= 0`.
+
+    Sound and incomplete: True is a proof, False only says that none was found. The search subtracts non-negative
+    multiples of at most three facts, each chosen to cancel a term, and ends in interval arithmetic.
+    """
+    goal = _tighten(Expr.of(expr))
+    known = [_tighten(Expr.of(fact)) for fact in facts]
+    return _prove(goal, known, _PROOF_DEPTH, {})
+
+
+def _prove(goal: Expr, known: list[Expr], depth: int, failed: dict[Expr, int]) -> bool:
+    if goal._interval()[0] >= 0:
+        return True
+    if depth <= failed.get(goal, 0):  # tried before with as many facts left
+        return False
+    failed[goal] = depth
+    return any(_prove(step, known, depth - 1, failed) for fact in known for step in _eliminations(goal, fact))
+
+
+def _eliminations(goal: Expr, fact: Expr) -> Iterator[Expr]:
+    """Goals `a*goal - b*fact` with a > 0 and b >= 0, in which a term of the goal is gone."""
+    for mono, value in fact.terms.items():
+        for target, wanted in goal.terms.items():
+            if not mono or (value > 0) != (wanted > 0):
+                continue
+            cofactor = _cofactor(target, mono)
+            if cofactor is None or any(s.lo is None or s.lo < 0 for s in cofactor):
+                continue
+            common = math.gcd(value, wanted)
+            scaled = fact * Expr({cofactor: abs(wanted) // common})
+            yield _tighten(goal * (abs(value) // common) - scaled)
+
+
+def _cofactor(mono: Monomial, by: Monomial) -> Monomial | None:
+    rest = list(mono)
+    for symbol in by:
+        if symbol not in rest:
+            return None
+        rest.remove(symbol)
+    return tuple(rest)
+
+
+def _tighten(expr: Expr) -> Expr:
+    """An expression that is non-negative exactly when `expr` is: T + c >= 0 with g | T means T + g*(c // g) >= 0."""
+    constant = expr.terms.get((), 0)
+    step = (expr - constant).divisor()
+    return expr if step < 2 else expr - constant % step
+
+
+_FAR = 1 << 31
+_TRIES = 4096
+
+
+def counterexample(expr: Scalar | Symbol, facts: Sequence[Scalar | Symbol] = ()) -> dict[Symbol, int] | None:
+    """An assignment with `expr < 0` that keeps every range, divisor and fact `f >= 0`; None if none was found.
+
+    A quick search at the corners of the ranges and along the edges of the facts, not a decision procedure.
+    """
+    goal = Expr.of(expr)
+    known = [Expr.of(fact) for fact in facts]
+    symbols = tuple(sorted({s for e in (goal, *known) for s in e.symbols}, key=lambda s: s.order))
+
+    def refutes(values: dict[Symbol, int]) -> bool:
+        return goal.evaluate(values) < 0 and all(fact.evaluate(values) >= 0 for fact in known)
+
+    for choice in itertools.islice(itertools.product(*map(_corner_values, symbols)), _TRIES):
+        values = dict(zip(symbols, choice))
+        if refutes(values):
+            return values
+    return _search_edges(symbols, (goal, *known), refutes)
+
+
+def _search_edges(
+    symbols: tuple[Symbol, ...], edges: Sequence[Expr], refutes: Callable[[dict[Symbol, int]], bool]
+) -> dict[Symbol, int] | None:
+    for pivot in symbols:
+        others = [s for s in symbols if s != pivot]
+        for choice in itertools.islice(itertools.product(*map(_corner_values, others)), _TRIES // 4):
+            values = dict(zip(others, choice))
+            for candidate in _edge_values(pivot, values, edges):
+                values[pivot] = candidate
+                if refutes(values):
+                    return values
+    return None
+
+
+def _corner_values(symbol: Symbol) -> list[int]:
+    step, lo, hi = symbol.divisor, symbol.lo, symbol.hi
+    far = _FAR // step * step
+    low = lo if lo is not None else -far if hi is None else min(-far, hi - far)
+    high = hi if hi is not None else max(far, low + far)
+    near = [low, low + step, low + 2 * step, 0, step, -step, high - step, high]
+    return list(dict.fromkeys(v for v in near if low <= v <= high))
+
+
+def _edge_values(pivot: Symbol, others: Mapping[Symbol, int], edges: Sequence[Expr]) -> Iterator[int]:
+    """Values of the pivot next to where an edge, linear in it once the others are fixed, changes sign."""
+    for edge in edges:
+        line = edge.substitute(others)
+        slope = line.terms.get((pivot,), 0)
+        if not slope or any(len(mono) > 1 for mono in line.terms):
+            continue
+        root = -line.terms.get((), 0) // slope // pivot.divisor * pivot.divisor
+        for value in (root, root + pivot.divisor, root - pivot.divisor):
+            if (pivot.lo is None or value >= pivot.lo) and (pivot.hi is None or value <= pivot.hi):
+                yield value

@@ -1,0 +1,148 @@
+"""Positions of all coordinates of a layout at once, as broadcast sums of aranges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ptxgen.layouts.axes import Axis, AxisTerm, m, tx
+from ptxgen.layouts.dims import Dims
+from ptxgen.layouts.errors import LayoutError
+from ptxgen.layouts.expr import Expr, Monomial, Scalar
+from ptxgen.layouts.swizzle import Swizzle
+
+_Key = tuple[Axis, Monomial]
+_CONSTANT: Monomial = ()
+
+
+class Table:
+    """Where every element of a layout lives, without replicas. Arrays are int64, read-only and of the layout's shape.
+
+    Attributes
+    ----------
+    shape
+        The layout's shape.
+    unit
+        What `m`, `linear` and `symbols` count: "element" or "bit".
+    """
+
+    __slots__ = ("_m", "_parts", "_swizzle", "shape", "unit")
+
+    def __init__(self, dims: Sequence[Dims], shape: tuple[int, ...], offset: AxisTerm, swizzle: Swizzle | None, unit: str) -> None:
+        self.shape = shape
+        self.unit = unit
+        self._swizzle = swizzle
+        self._parts = _sums(dims, shape, offset)
+        self._m: np.ndarray | None = None
+
+    def component(self, axis: Axis) -> dict[Monomial, np.ndarray]:
+        """Coefficients of an axis (thread axes under `tx`) by monomial, `()` for the constant; before the swizzle."""
+        return {mono: array for (own, mono), array in self._parts.items() if own is axis}
+
+    @property
+    def linear(self) -> np.ndarray:
+        """The constant part of the positions on `m`, before the swizzle."""
+        return self._constant(m)
+
+    @property
+    def m(self) -> np.ndarray:
+        """The constant part of the positions on `m`, swizzled.
+
+        The position is `m` plus the terms of `symbols` where `separable`; with a swizzle and a symbolic term that is
+        no multiple of its period, only `swizzle(linear + terms)` is right.
+        """
+        if self._swizzle is None:
+            return self.linear
+        if self._m is None:
+            if self.unit != "bit":
+                raise LayoutError(unbound_swizzle(self._swizzle))
+            self._m = self._swizzle.apply_bits(self.linear)
+            self._m.flags.writeable = False
+        return self._m
+
+    @property
+    def symbols(self) -> dict[Monomial, np.ndarray]:
+        """Coefficients of the symbolic terms of the positions on `m`."""
+        return self._symbolic(m)
+
+    @property
+    def thread(self) -> np.ndarray | None:
+        """The constant part of the thread's index in the CTA, or None for a layout without thread axes."""
+        return self._constant(tx) if any(axis is tx for axis, _ in self._parts) else None
+
+    @property
+    def thread_symbols(self) -> dict[Monomial, np.ndarray]:
+        """Coefficients of the symbolic terms of the thread's index."""
+        return self._symbolic(tx)
+
+    @property
+    def axes(self) -> dict[Axis, np.ndarray]:
+        """The constant parts on the other axes (cluster, grid and tensor-memory axes) that the layout uses."""
+        others = dict.fromkeys(axis for axis, _ in self._parts if axis is not m and axis is not tx)
+        return {axis: self._constant(axis) for axis in others}
+
+    @property
+    def separable(self) -> bool:
+        """Whether the position on `m` is `m` plus the symbolic terms."""
+        if self._swizzle is None:
+            return True
+        period = self._swizzle.period * 8
+        values = ((Expr({mono: 1}).divisor(), array) for mono, array in self.symbols.items())
+        return self.unit == "bit" and all(not (array * factor % period).any() for factor, array in values)
+
+    def _constant(self, axis: Axis) -> np.ndarray:
+        found = self._parts.get((axis, _CONSTANT))
+        return _spread(np.zeros((), np.int64), self.shape) if found is None else found
+
+    def _symbolic(self, axis: Axis) -> dict[Monomial, np.ndarray]:
+        return {mono: array for mono, array in self.component(axis).items() if mono}
+
+
+def unbound_swizzle(swizzle: Swizzle) -> str:
+    """Why a swizzled layout has no positions before `bind`."""
+    return (
+        f"{swizzle} permutes bytes, and this layout still counts elements: call .bind(bits_per_element) before asking for positions"
+    )
+
+
+def _sums(dims: Sequence[Dims], shape: tuple[int, ...], offset: AxisTerm) -> dict[_Key, np.ndarray]:
+    vectors: dict[_Key, list[tuple[int, np.ndarray]]] = {}
+    for place in range(len(dims) - 1, -1, -1):
+        for key, vector in _vectors(dims[place]).items():
+            vectors.setdefault(key, []).append((len(dims) - 1 - place, vector))
+    start = {(a, mono): c for a, value in offset.reduced().parts for mono, c in _monomials(value)}
+    sums = {}
+    for key in (*vectors, *(key for key in start if key not in vectors)):
+        total = np.array(start.get(key, 0), np.int64)
+        for trailing, vector in vectors.get(key, ()):
+            total = total + vector.reshape(vector.shape + (1,) * trailing)
+        sums[key] = _spread(total, shape)
+    return sums
+
+
+def _vectors(dims: Dims) -> dict[_Key, np.ndarray]:
+    """For one logical dimension: each component as a vector over its coordinate."""
+    coefficients = [
+        (extent, {(axis, mono): c for axis, value in stride.reduced().parts for mono, c in _monomials(value)})
+        for extent, stride in dims
+    ]
+    vectors = {}
+    for key in dict.fromkeys(key for _, own in coefficients for key in own):
+        vector = np.zeros(1, np.int64)
+        for extent, own in coefficients:
+            assert isinstance(extent, int)  # the layout refuses tables of runtime extents
+            vector = (vector[:, None] + np.arange(extent, dtype=np.int64) * own.get(key, 0)).ravel()
+        vectors[key] = vector
+    return vectors
+
+
+def _monomials(value: Scalar) -> list[tuple[Monomial, int]]:
+    return [(_CONSTANT, value)] if isinstance(value, int) else list(value.terms.items())
+
+
+def _spread(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    if array.shape == shape:
+        array.flags.writeable = False
+        return array
+    return np.broadcast_to(array, shape)
