@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Union
 
 __all__ = [
-    "Address", "Block", "Call", "Comment", "Directive", "FileDirective", "Float", "Function", "Guard", "Initializer", "Instruction",
-    "Int", "Label", "Loc", "Module", "Node", "Not", "Operand", "Pair", "Pragma", "Prototype", "Reg", "RegDecl", "Sink", "Statement",
-    "Sym", "SymbolRef", "Targets", "Variable", "Vec", "walk",
+    "Address", "Block", "Call", "Comment", "Directive", "Element", "Field", "FileDirective", "Float", "Function", "Guard",
+    "Initializer", "Instruction", "Int", "Item", "Label", "Loc", "Module", "Neg", "Node", "Not", "Operand", "Pair", "Pragma",
+    "Prototype", "Reg", "RegDecl", "Section", "Sink", "Statement", "Sym", "SymbolRef", "Targets", "Variable", "Vec", "walk",
 ]  # fmt: skip
 
 
@@ -105,14 +105,19 @@ class Address(Node):
 
 
 class SymbolRef(Node):
-    """A symbol with a byte offset where an operand or an initialiser takes an address as a value: ``mov.u64 %rd1, table+16``."""
+    """A symbol with a byte offset where an operand or an initialiser takes an address as a value: ``mov.u64 %rd1, table+16``.
 
-    __slots__ = ("generic", "name", "offset")
+    As an operand its `offset` is not 0; without one it is a `Sym`. Only initialisers take `generic`, ``generic(table)+16``, and
+    `mask`, ``0xff00(table)``, which selects one byte of the address.
+    """
 
-    def __init__(self, name: str, offset: int = 0, generic: bool = False) -> None:
+    __slots__ = ("generic", "mask", "name", "offset")
+
+    def __init__(self, name: str, offset: int = 0, generic: bool = False, mask: int | None = None) -> None:
         self.name = name
         self.offset = offset
         self.generic = generic
+        self.mask = mask
 
 
 class Not(Node):
@@ -122,6 +127,25 @@ class Not(Node):
 
     def __init__(self, reg: Reg) -> None:
         self.reg = reg
+
+
+class Neg(Node):
+    """A negated source of a video instruction, ``-%r1.b0``."""
+
+    __slots__ = ("reg",)
+
+    def __init__(self, reg: Reg) -> None:
+        self.reg = reg
+
+
+class Element(Node):
+    """An element of an array, ``table[2]`` or ``table[%r1]``: its address, which a load takes without brackets (ISA 6.4.2)."""
+
+    __slots__ = ("index", "name")
+
+    def __init__(self, name: str, index: int | Reg) -> None:
+        self.name = name
+        self.index = index
 
 
 class Pair(Node):
@@ -140,7 +164,7 @@ class Sink(Node):
     __slots__ = ()
 
 
-Operand = Union[Reg, Sym, Int, Float, Vec, Address, SymbolRef, Not, Pair, Sink]
+Operand = Union[Reg, Sym, Int, Float, Vec, Address, SymbolRef, Not, Neg, Element, Pair, Sink]
 
 
 # ---- statements -------------------------------------------------------------------------------------------------------
@@ -159,7 +183,8 @@ class Guard(Node):
 class Instruction(Node):
     """One instruction: the whole opcode with its qualifiers (``"ld.global.v4.b32"``), operands in order, and an optional guard.
 
-    `where` says where it came from: a `ptxgen.provenance.Where` of the user's Python, or the (line, column) of a file that was read.
+    `where` says where it came from: a `ptxgen.provenance.Where` of the user's Python, or the `ptxgen.text.Position` in a
+    text that was read.
     """
 
     __slots__ = ("guard", "opcode", "operands", "where")
@@ -219,7 +244,10 @@ class Block(Node):
 
 
 class RegDecl(Node):
-    """``.reg .f32 %f<4>;`` (name ``"%f"``, count 4) or ``.reg .pred p, q;`` (names, count None). `vector` is 2 or 4 for ``.v2``, ``.v4``."""
+    """``.reg .f32 %f<4>;`` (name ``"%f"``, count 4) or ``.reg .pred p, q;`` (names, count None).
+
+    `vector` is 2 or 4 for ``.v2``, ``.v4``.
+    """
 
     __slots__ = ("count", "names", "type", "vector")
 
@@ -230,8 +258,21 @@ class RegDecl(Node):
         self.vector = vector
 
 
-Initializer = Union[Int, Float, SymbolRef, tuple]
-"""A scalar, an address, or a tuple of initialisers for an array; shorter than the array means zeros behind."""
+class Field(Node):
+    """One setting of a sampler or texture, ``filter_mode = nearest``: a number or a word."""
+
+    __slots__ = ("name", "value")
+
+    def __init__(self, name: str, value: int | str) -> None:
+        self.name = name
+        self.value = value
+
+
+Initializer = Union[Int, Float, SymbolRef, Field, tuple]
+"""A scalar, an address, or a tuple of initialisers for an array; shorter than the array means zeros behind.
+
+The fields of an opaque variable stand in one tuple.
+"""
 
 
 class Variable(Node):
@@ -240,7 +281,8 @@ class Variable(Node):
     Attributes
     ----------
     space : str
-        ``"param"``, ``"global"``, ``"shared"``, ``"const"``, ``"local"``; ``"reg"`` for a register parameter of a ``.func``.
+        ``"param"``, ``"global"``, ``"shared"``, ``"const"``, ``"local"``; ``"reg"`` for a register parameter of a ``.func``;
+        ``"tex"``, ``"surf"``, ``"sampler"``, ``"const[2]"`` in old texts.
     type : str
         Type name without its dot.
     name : str
@@ -295,7 +337,10 @@ class Comment(Node):
 
 
 class Loc(Node):
-    """``.loc file line column`` with, where inlined, ``function_name label{+offset}, inlined_at file line column``."""
+    """``.loc file line column`` with, where inlined, ``function_name label{+offset}, inlined_at file line column``.
+
+    `function` is the label, with ``+offset`` where the text has one.
+    """
 
     __slots__ = ("column", "file", "function", "inlined_at", "line")
 
@@ -335,7 +380,11 @@ class Prototype(Node):
     __slots__ = ("directives", "label", "params", "results")
 
     def __init__(
-        self, label: str, results: tuple[Variable, ...], params: tuple[Variable, ...], directives: tuple[Directive, ...] = ()
+        self,
+        label: str,
+        results: tuple[Variable, ...],
+        params: tuple[Variable, ...],
+        directives: tuple[Directive | Pragma, ...] = (),
     ) -> None:
         self.label = label
         self.results = results
@@ -344,7 +393,10 @@ class Prototype(Node):
 
 
 class Directive(Node):
-    """A performance or control directive with its numbers, words or names: ``.maxntid 128, 1, 1``, ``.noreturn``, ``.alias f, g``."""
+    """A performance or control directive with its numbers, words or names.
+
+    ``.maxntid 128, 1, 1``, ``.noreturn``, ``.alias f, g``; and ``.target sm_90, debug`` where it stands again inside a module.
+    """
 
     __slots__ = ("arguments", "name")
 
@@ -360,9 +412,12 @@ Statement = Union[Instruction, Call, Label, Block, RegDecl, Variable, Comment, L
 
 
 class Function(Node):
-    """An ``.entry`` or ``.func``; `body` is None for a declaration that is not a definition."""
+    """An ``.entry`` or ``.func``; `body` is None for a declaration that is not a definition.
 
-    __slots__ = ("body", "directives", "kind", "linkage", "name", "params", "results", "where")
+    `attributes` holds the texts inside ``.attribute(...)``, such as ``".unified(1, 2)"``.
+    """
+
+    __slots__ = ("attributes", "body", "directives", "kind", "linkage", "name", "params", "results", "where")
     _provenance = frozenset({"where"})
 
     def __init__(
@@ -372,9 +427,10 @@ class Function(Node):
         params: tuple[Variable, ...] = (),
         body: tuple[Statement, ...] | None = (),
         results: tuple[Variable, ...] = (),
-        directives: tuple[Directive, ...] = (),
+        directives: tuple[Directive | Pragma, ...] = (),
         linkage: str | None = "visible",
         where: Any = None,
+        attributes: tuple[str, ...] = (),
     ) -> None:
         self.kind = kind
         self.name = name
@@ -384,6 +440,7 @@ class Function(Node):
         self.directives = directives
         self.linkage = linkage
         self.where = where
+        self.attributes = attributes
 
 
 class FileDirective(Node):
@@ -398,6 +455,19 @@ class FileDirective(Node):
         self.size = size
 
 
+class Section(Node):
+    """Debug data, ``.section .debug_str { ... }``: its `lines` as text, each one directive or label, blanks made one."""
+
+    __slots__ = ("lines", "name")
+
+    def __init__(self, name: str, lines: tuple[str, ...]) -> None:
+        self.name = name
+        self.lines = lines
+
+
+Item = Union[Function, Variable, RegDecl, FileDirective, Comment, Pragma, Directive, Section]
+
+
 class Module(Node):
     """A translation unit: ``.version``, ``.target``, ``.address_size``, and its items in order."""
 
@@ -407,7 +477,7 @@ class Module(Node):
         self,
         version: tuple[int, int],
         target: tuple[str, ...],
-        items: tuple[Function | Variable | FileDirective | Comment | Pragma | Directive, ...] = (),
+        items: tuple[Item, ...] = (),
         address_size: int | None = 64,
     ) -> None:
         self.version = version

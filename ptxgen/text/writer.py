@@ -1,0 +1,347 @@
+"""`ptxgen.ir.Module` to PTX text, as one writes it by hand: the same text for the same tree, always.
+
+Statements stand four blanks deep for every scope, labels at the margin, operands in a column where the opcode leaves room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ptxgen.ir import (
+    Address,
+    Block,
+    Call,
+    Comment,
+    Directive,
+    Element,
+    Field,
+    FileDirective,
+    Float,
+    Function,
+    Guard,
+    Initializer,
+    Instruction,
+    Int,
+    Label,
+    Loc,
+    Module,
+    Neg,
+    Node,
+    Not,
+    Operand,
+    Pair,
+    Pragma,
+    Prototype,
+    Reg,
+    RegDecl,
+    Section,
+    Sink,
+    Statement,
+    Sym,
+    SymbolRef,
+    Targets,
+    Variable,
+    Vec,
+)
+
+__all__ = ["write", "write_mapped", "write_operand", "write_statement"]
+
+_INDENT = "    "
+_Line = tuple[str, Any]
+
+
+def write(module: Module, *, comments: bool = True) -> str:
+    """The text of a module; `comments` False leaves its comments out."""
+    return "\n".join([line for line, _ in _module(module, comments)]) + "\n"
+
+
+def write_mapped(module: Module) -> tuple[str, list[tuple[int, Any]]]:
+    """The text of a module, and where its instructions came from.
+
+    Returns
+    -------
+    text : str
+    origins : list of (int, where)
+        For each line that holds an instruction or call with a ``where``: the line's number, from 1, and that ``where``.
+    """
+    lines = list(_module(module, True))
+    origins = [(number, where) for number, (_, where) in enumerate(lines, 1) if where is not None]
+    return "\n".join([line for line, _ in lines]) + "\n", origins
+
+
+def write_statement(statement: Statement) -> str:
+    """The text of one statement without indentation; of a block, its lines."""
+    return "\n".join([line for line, _ in _statements((statement,), "", True)])
+
+
+# ---- operands ---------------------------------------------------------------------------------------------------------
+
+
+def write_operand(operand: Operand) -> str:
+    """The text of one operand."""
+    return _OPERANDS[operand.__class__](operand)
+
+
+def _reg(operand: Any) -> str:
+    return operand.name if operand.part is None else f"{operand.name}.{operand.part}"
+
+
+def _int(operand: Any) -> str:
+    value = operand.value
+    if operand.radix == 10:
+        return f"{value}U" if operand.unsigned else str(value)
+    sign, size = ("-", -value) if value < 0 else ("", value)
+    digits = {16: f"0x{size:x}", 8: f"0{size:o}", 2: f"0b{size:b}"}[operand.radix]
+    return f"{sign}{digits}{'U' if operand.unsigned else ''}"
+
+
+def _float(operand: Any) -> str:
+    return f"0f{operand.bits:08X}" if operand.width == 32 else f"0d{operand.bits:016X}"
+
+
+def _list(operands: tuple[Operand, ...]) -> str:
+    return ", ".join([_OPERANDS[operand.__class__](operand) for operand in operands])
+
+
+def _address(operand: Any) -> str:
+    base = operand.base
+    text = base.name if base.__class__ is not Int else _int(base)
+    if operand.offset:
+        text = f"{text}+{operand.offset}"  # '[%rd1+-8]': assemblers take no other spelling of a negative offset
+    return f"[{text}, {_list(operand.rest)}]" if operand.rest else f"[{text}]"
+
+
+def _reference(operand: Any) -> str:
+    text = f"generic({operand.name})" if operand.generic else operand.name
+    if operand.offset:
+        text = f"{text}+{operand.offset}"
+    return text if operand.mask is None else f"0x{operand.mask:x}({text})"
+
+
+def _element(operand: Any) -> str:
+    index = operand.index
+    return f"{operand.name}[{index if isinstance(index, int) else _reg(index)}]"
+
+
+_OPERANDS: dict[type[Node], Callable[[Any], str]] = {
+    Reg: _reg,
+    Sym: lambda operand: operand.name,
+    Int: _int,
+    Float: _float,
+    Vec: lambda operand: "{" + _list(operand.items) + "}",
+    Address: _address,
+    SymbolRef: _reference,
+    Not: lambda operand: "!" + _reg(operand.reg),
+    Neg: lambda operand: "-" + _reg(operand.reg),
+    Element: _element,
+    Pair: lambda operand: f"{write_operand(operand.first)}|{write_operand(operand.second)}",
+    Sink: lambda operand: "_",
+}
+
+
+# ---- statements -------------------------------------------------------------------------------------------------------
+
+
+def _guarded(guard: Guard | None, opcode: str) -> str:
+    if guard is None:
+        return opcode
+    return f"@{'!' if guard.negated else ''}{guard.reg.name} {opcode}"
+
+
+def _column(head: str) -> str:
+    """`head` filled up to the next of the columns at which operands stand."""
+    size = len(head)
+    if size < 16:
+        return head.ljust(16)
+    return head.ljust(24) if size < 24 else head + " "
+
+
+def _instruction(statement: Any) -> str:
+    head = statement.opcode if statement.guard is None else _guarded(statement.guard, statement.opcode)
+    operands = statement.operands
+    if not operands:
+        return head + ";"
+    return f"{_column(head)}{_list(operands)};"
+
+
+def _call(statement: Any) -> str:
+    parts = [f"({_list(statement.results)})"] if statement.results else []
+    parts.append(statement.target.name)
+    if statement.arguments:
+        parts.append(f"({_list(statement.arguments)})")
+    if statement.targets is not None:
+        parts.append(statement.targets.name)
+    return f"{_column(_guarded(statement.guard, statement.opcode))}{', '.join(parts)};"
+
+
+def _registers(statement: Any) -> str:
+    vector = f".v{statement.vector} " if statement.vector else ""
+    names = ", ".join(statement.names) if statement.count is None else f"{statement.names[0]}<{statement.count}>"
+    return f".reg {vector}.{statement.type} {names};"
+
+
+def _variable(variable: Variable) -> str:
+    """A variable or parameter without what closes it."""
+    words = [f".{variable.linkage}"] if variable.linkage else []
+    words.append(f".{variable.space}")
+    if variable.attributes:
+        words.append(f".attribute({', '.join(variable.attributes)})")
+    if variable.align is not None:
+        words.append(f".align {variable.align}")
+    if variable.vector is not None:
+        words.append(f".v{variable.vector}")
+    words.append(f".{variable.type}")
+    if variable.ptr is not None:
+        space, align = variable.ptr
+        words.append(".ptr")
+        words += [f".{space}"] if space is not None else []
+        words += [f".align {align}"] if align is not None else []
+    words.append(variable.name + "".join("[]" if extent is None else f"[{extent}]" for extent in variable.dims))
+    text = " ".join(words)
+    return text if variable.init is None else f"{text} = {_initializer(variable.init)}"
+
+
+def _initializer(init: Initializer) -> str:
+    if isinstance(init, tuple):
+        return "{" + ", ".join(map(_initializer, init)) + "}"
+    if isinstance(init, Field):
+        return f"{init.name} = {init.value}"
+    return write_operand(init)
+
+
+def _loc(statement: Any) -> str:
+    text = f".loc {statement.file} {statement.line} {statement.column}"
+    if statement.function is None:
+        return text
+    return f"{text}, function_name {statement.function}, inlined_at {' '.join(map(str, statement.inlined_at))}"
+
+
+def _pragma(statement: Any) -> str:
+    return ".pragma " + ", ".join([f'"{string}"' for string in statement.strings]) + ";"
+
+
+def _prototype(statement: Any) -> str:
+    results = f"({', '.join(map(_variable, statement.results))}) " if statement.results else ""
+    params = f" ({', '.join(map(_variable, statement.params))})" if statement.params else ""
+    directives = "".join([" " + _directive(directive) for directive in statement.directives])
+    return f"{statement.label}: .callprototype {results}_{params}{directives};"
+
+
+def _directive(directive: Any) -> str:
+    if directive.__class__ is Pragma:
+        return _pragma(directive)
+    text = f".{directive.name}"
+    if directive.arguments:
+        text += " " + ", ".join(map(str, directive.arguments))
+    return text + ";" if directive.name == "alias" else text
+
+
+_STATEMENTS: dict[type[Node], Callable[[Any], str]] = {
+    Instruction: _instruction,
+    Call: _call,
+    RegDecl: _registers,
+    Variable: lambda statement: _variable(statement) + ";",
+    Comment: lambda statement: f"// {statement.text}".rstrip(),
+    Loc: _loc,
+    Pragma: _pragma,
+    Prototype: _prototype,
+    Targets: lambda statement: f"{statement.label}: .{statement.kind} {', '.join(statement.names)};",
+}
+_DECLARATIONS = (RegDecl, Variable)
+
+
+def _statements(body: tuple[Statement, ...], indent: str, comments: bool) -> Iterator[_Line]:
+    """Lines of a body; a blank one sets its leading declarations apart."""
+    declared = False
+    for statement in body:
+        kind = statement.__class__
+        if kind is Comment and not comments:
+            continue
+        if kind in _DECLARATIONS:
+            declared = True
+        elif declared and kind is not Comment:
+            yield "", None
+            declared = False
+        if kind is Label:
+            yield f"{statement.name}:", None  # type: ignore[union-attr]
+        elif kind is Block:
+            yield indent + "{", None
+            yield from _statements(statement.body, indent + _INDENT, comments)  # type: ignore[union-attr]
+            yield indent + "}", None
+        else:
+            yield indent + _STATEMENTS[kind](statement), getattr(statement, "where", None)
+
+
+# ---- module -----------------------------------------------------------------------------------------------------------
+
+
+def _module(module: Module, comments: bool) -> Iterator[_Line]:
+    major, minor = module.version
+    yield f".version {major}.{minor}", None
+    yield f".target {', '.join(module.target)}", None
+    if module.address_size is not None:
+        yield f".address_size {module.address_size}", None
+    before: type[Any] | None = None
+    for item in module.items:
+        kind = item.__class__
+        if kind is Comment and not comments:
+            continue
+        # A comment belongs to what follows it.
+        if before is not Comment and (kind is not before or kind in (Function, Section)):
+            yield "", None
+        before = kind
+        if isinstance(item, Function):
+            yield from _function(item, comments)
+        elif isinstance(item, Section):
+            yield from _section(item)
+        else:
+            yield _ITEMS[kind](item), None
+
+
+def _file(item: Any) -> str:
+    text = f'.file {item.index} "{item.name}"'
+    if item.timestamp is not None:
+        text += f", {item.timestamp}"
+    return text if item.size is None else f"{text}, {item.size}"
+
+
+_ITEMS: dict[type[Any], Callable[[Any], str]] = {
+    Variable: _STATEMENTS[Variable],
+    RegDecl: _registers,
+    Comment: _STATEMENTS[Comment],
+    Pragma: _pragma,
+    Directive: _directive,
+    FileDirective: _file,
+}
+
+
+def _function(function: Function, comments: bool) -> Iterator[_Line]:
+    head = f".{function.linkage} " if function.linkage else ""
+    head += f".{function.kind} "
+    if function.attributes:
+        head += f".attribute({', '.join(function.attributes)}) "
+    if function.results:
+        head += f"({', '.join(map(_variable, function.results))}) "
+    head += function.name
+    close = ";" if function.body is None else ""
+    lines = [head + "()"]
+    if function.params:
+        params = [_INDENT + _variable(param) + "," for param in function.params]
+        lines = [head + "(", *params[:-1], params[-1][:-1], ")"]
+    lines += map(_directive, function.directives)
+    lines[-1] += close
+    for line in lines:
+        yield line, None
+    if function.body is not None:
+        yield "{", None
+        yield from _statements(function.body, _INDENT, comments)
+        yield "}", None
+
+
+def _section(section: Section) -> Iterator[_Line]:
+    yield f".section {section.name}", None
+    yield "{", None
+    for line in section.lines:
+        yield _INDENT + line if not line.endswith(":") else line, None
+    yield "}", None
