@@ -13,6 +13,6 @@ from ptxgen.assemble.tools import MissingTool, Tool, find_tool
 from ptxgen.assemble.versions import cuda_release_of, header, ptx_version_of
 
 __all__ = [
-    "AssemblyError", "Cubin", "Message", "MissingTool", "Resources", "Tool", "Verdict", "assemble", "check_many", "check_statements",
-    "cuda_release_of", "find_tool", "header", "ptx_version_of", "ptxas", "sass",
+    "AssemblyError", "Cubin", "Message", "MissingTool", "Resources", "Tool", "Verdict", "assemble", "check_many",
+    "check_statements", "cuda_release_of", "find_tool", "header", "ptx_version_of", "ptxas", "sass",
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """Cubins on disk: cuda.core's program cache, keyed by everything that decides a cubin's bits.
 
-``PTXGEN_CACHE_DIR`` chooses the folder (else ``$XDG_CACHE_HOME/ptxgen``, else ``~/.cache/ptxgen``); ``PTXGEN_CACHE=0`` switches it off.
+``PTXGEN_CACHE_DIR`` chooses the folder (else ``$XDG_CACHE_HOME/ptxgen/cubins``, else ``~/.cache/ptxgen/cubins``);
+``PTXGEN_CACHE=0`` switches it off.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import Any
 
 __all__ = ["cache_dir", "cache_key", "lookup", "store"]
 
-# cuda.core takes about 0.4 s to import and nvJitLink about 12 ms for a small module, so asking the disk pays for itself only where cuda.core
-# is loaded already or the text is long.
+# cuda.core takes about 0.4 s to import and nvJitLink about 12 ms for a small module, so asking the disk pays for itself
+# only where cuda.core is loaded already or the text is long.
 _LONG = 200_000
 _SCHEMA = "1"
 _SIZE_CAP = 512 << 20

@@ -98,7 +98,8 @@ class AssemblyError(PtxgenError):
 
 
 _MESSAGE = re.compile(
-    r"^(?:ptxas|nvlink|nvJitLink)?\s*(?:(?P<file>[^;]*), line (?P<line>\d+); )?(?P<severity>error|warning|fatal|info)\s*: ?(?P<text>.*)$",
+    r"^(?:ptxas|nvlink|nvJitLink)?\s*(?:(?P<file>[^;]*), line (?P<line>\d+); )?"
+    r"(?P<severity>error|warning|fatal|info)\s*: ?(?P<text>.*)$",
     re.IGNORECASE,
 )
 # A summary that ptxas adds below the messages that matter.

@@ -93,8 +93,8 @@ def check_statements(
 ) -> list[Verdict]:
     """Ask ptxas about many statements at once: each becomes the body of its own function in one module.
 
-    Thousands of forms take a second this way, where a process for each takes minutes. Statements that ptxas refuses are taken out and
-    the rest is asked about again, since an early error can hide later ones.
+    Thousands of forms take a second this way, where a process for each takes minutes. Statements that ptxas refuses are
+    taken out and the rest is asked about again, since an early error can hide later ones.
 
     Parameters
     ----------

@@ -1,0 +1,30 @@
+"""Running PTX on a GPU: arguments checked against a signature, modules loaded once a device, launches on the caller's stream.
+
+Importing this package loads neither ``cuda`` nor any array library.
+
+>>> from ptxgen.instructions.types import f32, u32
+>>> from ptxgen.runtime import DimParam, Runner, ScalarParam, Signature, TensorParam
+>>> signature = Signature("scale", [TensorParam("x", f32, ["n"]), ScalarParam("a", f32), DimParam("n", u32)])
+>>> signature.offsets
+(0, 8, 12)
+"""
+
+from __future__ import annotations
+
+from ptxgen.runtime.arrays import ArrayInfo, describe_array
+from ptxgen.runtime.binding import Binder, Bound
+from ptxgen.runtime.driver import Device, current_device, device, device_count, device_target, driver_version, no_gpu_reason
+from ptxgen.runtime.errors import ArgumentError, DriverError, LaunchError, LoadError, NoGpuError
+from ptxgen.runtime.launch import Dim3, LoadedKernel, PreparedLaunch, dim3
+from ptxgen.runtime.module import load, load_cubin
+from ptxgen.runtime.packing import Packed, Packer
+from ptxgen.runtime.runner import Runner
+from ptxgen.runtime.signature import BytesParam, DimParam, PointerParam, ScalarParam, Signature, TensorParam
+from ptxgen.runtime.streams import stream_handle
+
+__all__ = [
+    "ArgumentError", "ArrayInfo", "Binder", "Bound", "BytesParam", "Device", "Dim3", "DimParam", "DriverError", "LaunchError",
+    "LoadError", "LoadedKernel", "NoGpuError", "Packed", "Packer", "PointerParam", "PreparedLaunch", "Runner", "ScalarParam",
+    "Signature", "TensorParam", "current_device", "describe_array", "device", "device_count", "device_target", "dim3",
+    "driver_version", "load", "load_cubin", "no_gpu_reason", "stream_handle",
+]  # fmt: skip

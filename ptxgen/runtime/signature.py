@@ -1,0 +1,190 @@
+"""The parameters of an entry: what each accepts from Python, and where its bytes go (PTX ISA 5.1.6 ``.param``, 7.1).
+
+Offsets follow PTX: each parameter at the next multiple of its own alignment, in order, without trailing padding. That is not
+C's struct layout: ``(u64, u16)`` takes 10 bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, Union
+
+from ptxgen.layouts.errors import PtxgenError
+
+__all__ = ["BytesParam", "DimParam", "Extent", "Parameter", "PointerParam", "ScalarParam", "Signature", "TensorParam", "TypeLike"]
+
+
+class TypeLike(Protocol):
+    """What this package needs of a PTX type; `ptxgen.instructions.types.Type` has it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def bits(self) -> int: ...
+
+
+Extent = Union[int, str]
+"""A number, or the name of a dimension whose value the arguments decide."""
+
+
+class TensorParam:
+    """A pointer to a tensor, passed as ``.u64``.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name.
+    dtype : TypeLike
+        Element type.
+    shape : iterable
+        An int or a dimension's name for each axis; objects with a ``name`` (and ``multiple_of``) stand for their name.
+    strides : iterable, optional
+        Required strides in elements, like `shape`; row-major contiguous where left out.
+    align : int, optional
+        Alignment of the base address in bytes; the element's size by default.
+    """
+
+    __slots__ = ("align", "dtype", "name", "shape", "strides")
+    size = 8
+
+    def __init__(
+        self, name: str, dtype: TypeLike, shape: Iterable[Any], strides: Iterable[Any] | None = None, align: int | None = None
+    ) -> None:
+        self.name = name
+        self.dtype = dtype
+        self.shape: tuple[Extent, ...] = tuple(_extent(extent) for extent in shape)
+        self.strides = None if strides is None else tuple(_extent(stride) for stride in strides)
+        self.align = align if align is not None else max(1, dtype.bits // 8)
+        if self.strides is not None and len(self.strides) != len(self.shape):
+            raise PtxgenError(
+                f"parameter {name!r}: {len(self.strides)} strides for {len(self.shape)} axes; give one stride for each axis"
+            )
+        if self.align < 1 or self.align & (self.align - 1):
+            raise PtxgenError(f"parameter {name!r}: align={align} is no power of two")
+
+
+class PointerParam:
+    """An untyped address, passed as ``.u64``: an int, or any contiguous array (its base address)."""
+
+    __slots__ = ("align", "name")
+    size = 8
+
+    def __init__(self, name: str, align: int = 1) -> None:
+        self.name = name
+        self.align = align
+
+
+class ScalarParam:
+    """A number, stored as the PTX type says: a Python float for ``.f32`` takes 4 bytes."""
+
+    __slots__ = ("dtype", "name", "size")
+
+    def __init__(self, name: str, dtype: TypeLike) -> None:
+        self.name = name
+        self.dtype = dtype
+        self.size = dtype.bits // 8
+        if self.size not in (1, 2, 4, 8) or self.size * 8 != dtype.bits:
+            raise PtxgenError(f"parameter {name!r}: a .{dtype.name} can't be passed by value; 8, 16, 32 or 64 bits can")
+
+
+class DimParam:
+    """The value of a named dimension, handed to the kernel; not an argument in Python."""
+
+    __slots__ = ("dtype", "name", "size")
+
+    def __init__(self, name: str, dtype: TypeLike) -> None:
+        self.name = name
+        self.dtype = dtype
+        self.size = dtype.bits // 8
+
+
+class BytesParam:
+    """An opaque block ``.param .align A .b8 name[size]`` (a struct, a tensor map), given as bytes of exactly that length."""
+
+    __slots__ = ("align", "name", "size")
+
+    def __init__(self, name: str, size: int, align: int) -> None:
+        self.name = name
+        self.size = size
+        self.align = align
+
+
+Parameter = Union[TensorParam, PointerParam, ScalarParam, DimParam, BytesParam]
+
+
+def _extent(value: Any) -> Extent:
+    if isinstance(value, (int, str)):
+        return value
+    name = getattr(value, "name", None)
+    if isinstance(name, str):
+        return name
+    try:
+        return int(value.__index__())
+    except AttributeError:
+        raise PtxgenError(f"{value!r} is no extent: an int or a named dimension is") from None
+
+
+class Signature:
+    """The parameters of one entry, in the order of its ``.param`` list.
+
+    Parameters
+    ----------
+    kernel : str
+        The kernel's name, for messages.
+    params : iterable of Parameter
+        One for each ``.param``.
+    multiples : mapping of str to int
+        For a named dimension, the number that it must be a multiple of.
+
+    Attributes
+    ----------
+    arguments : tuple
+        The parameters that the caller gives: all but `DimParam`.
+    dims : tuple of str
+        Named dimensions, in order of first appearance.
+    offsets : tuple of int
+        Byte offset of each parameter.
+    size : int
+        Bytes of all parameters together.
+    """
+
+    __slots__ = ("arguments", "dims", "kernel", "multiples", "offsets", "params", "size")
+
+    def __init__(self, kernel: str, params: Iterable[Parameter], multiples: Mapping[str, int] | None = None) -> None:
+        self.kernel = kernel
+        self.params = tuple(params)
+        self.multiples = dict(multiples or {})
+        self.arguments = tuple(param for param in self.params if not isinstance(param, DimParam))
+        self.dims = self._named_dims()
+        self.offsets, self.size = _layout(self.params)
+        for param in self.params:
+            if isinstance(param, DimParam) and param.name not in self.dims:
+                raise PtxgenError(
+                    f"{kernel}: no tensor has a dimension called {param.name!r}, so nothing gives it a value; dimensions: "
+                    f"{', '.join(self.dims) or 'none'}"
+                )
+
+    def _named_dims(self) -> tuple[str, ...]:
+        named: dict[str, None] = {}
+        for param in self.params:
+            if isinstance(param, TensorParam):
+                for extent in (*param.shape, *(param.strides or ())):
+                    if isinstance(extent, str):
+                        named[extent] = None
+        return tuple(named)
+
+    def __repr__(self) -> str:
+        return f"{self.kernel}({', '.join(param.name for param in self.arguments)})"
+
+
+def _alignment(param: Parameter) -> int:
+    return param.align if isinstance(param, BytesParam) else param.size
+
+
+def _layout(params: tuple[Parameter, ...]) -> tuple[tuple[int, ...], int]:
+    offsets, end = [], 0
+    for param in params:
+        start = -(-end // _alignment(param)) * _alignment(param)
+        offsets.append(start)
+        end = start + param.size
+    return tuple(offsets), end
