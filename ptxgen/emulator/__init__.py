@@ -1,0 +1,1 @@
+"""The emulator: runs PTX on the CPU, many threads at once, bit for bit."""

@@ -1,0 +1,131 @@
+"""f16 and bf16 arithmetic (ISA "Half Precision Floating Point Instructions").
+
+f16 values are float16 arrays, bf16 values uint16 patterns. A packed .f16x2 or .bf16x2 operand is two of these:
+view the contiguous b32 array as the 16-bit dtype, twice as long, and every lane-wise operation applies.
+
+Sums and products take one rounding: f32 has the 2p + 2 bits that make its own rounding harmless before the
+second one to p = 11 or 8 bits, and where bf16 products leave f32's normal range they are still exact down to half the
+smallest bf16 subnormal. A fused multiply-add has no such luck and goes through f64 rounded to odd.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ptxgen.emulator.numerics.common import Array, Op, has_nan, quiet, saturate32, unsupported
+from ptxgen.emulator.numerics.ieee import sum_odd
+from ptxgen.emulator.numerics.rounding import BF16, narrow
+
+_SIXTEEN = np.uint32(16)
+_TINY16 = np.float32(2.0**-14)
+_NAN_BITS = np.uint16(0x7FFF)
+
+
+def bf16_to_f32(bits: Array) -> Array:
+    """Exact values of bf16 patterns (NaN payloads shift along)."""
+    return (bits.astype(np.uint32) << _SIXTEEN).view(np.float32)
+
+
+def f32_to_bf16(values: Array) -> Array:
+    """f32 rounded to nearest even, as bf16 patterns; NaN becomes 0x7fff."""
+    bits = values.view(np.uint32)
+    rounded = ((bits + (((bits >> _SIXTEEN) & np.uint32(1)) + np.uint32(0x7FFF))) >> _SIXTEEN).astype(np.uint16)
+    if has_nan(values):
+        rounded[values != values] = _NAN_BITS
+    return rounded
+
+
+def f32_to_f16(values: Array) -> Array:
+    """f32 rounded to nearest even, as float16; NaN becomes 0x7fff."""
+    rounded = values.astype(np.float16)
+    if has_nan(values):
+        rounded.view(np.uint16)[values != values] = _NAN_BITS
+    return rounded
+
+
+def flush16(values: Array) -> Array:
+    """f32 values of f16 operands or results: f16 subnormals to zero of the same sign."""
+    return np.multiply(values, np.abs(values) >= _TINY16, dtype=np.float32)
+
+
+def _relu32(values: Array) -> Array:
+    """Negative values and -0 to +0; NaN stays."""
+    return np.where(values <= 0, np.float32(0), values)
+
+
+_BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
+
+
+def half_op(op: str, type_: str, *, ftz: bool = False, sat: bool = False, relu: bool = False) -> Op:
+    """The callable for add, sub, mul (two operands) or fma (three) of f16 or bf16, rounded to nearest even.
+
+    Parameters
+    ----------
+    ftz, sat : bool
+        f16 only: flush subnormals; clamp to [0, 1] with NaN to +0.
+    relu : bool
+        fma only: negative results to +0, NaN to the canonical NaN.
+
+    Raises
+    ------
+    NumericsError
+        The ISA has no such form.
+    """
+    legal = op in (*_BINARY, "fma") and type_ in ("f16", "bf16")
+    legal = legal and not (relu and (op != "fma" or sat)) and not (type_ == "bf16" and (ftz or sat))
+    if not legal:
+        raise unsupported(op, type_, ftz=ftz, sat=sat, relu=relu)
+    if type_ == "f16":
+        return quiet(_f16(op, ftz, sat, relu))
+    return quiet(_bf16(op, relu))
+
+
+def _f16(op: str, ftz: bool, sat: bool, relu: bool) -> Op:
+    def load(a: Array) -> Array:
+        value = a.astype(np.float32)
+        return flush16(value) if ftz else value
+
+    def finish(rounded: Array) -> Array:
+        if not (ftz or sat or relu):
+            return rounded
+        value = rounded.astype(np.float32)
+        value = flush16(value) if ftz else value
+        value = saturate32(value) if sat else value
+        return f32_to_f16(_relu32(value) if relu else value)
+
+    if op == "fma":
+        return lambda a, b, c: finish(_fma_f16(load(a), load(b), load(c)))
+    function = _BINARY[op]
+    return lambda a, b: finish(f32_to_f16(function(load(a), load(b))))
+
+
+def _fma_f16(a: Array, b: Array, c: Array) -> Array:
+    # The product of two f16 values is exact in f32 already.
+    exact = sum_odd((a * b).astype(np.float64), c.astype(np.float64), "rn")
+    rounded = exact.astype(np.float16)
+    if has_nan(exact):
+        rounded.view(np.uint16)[exact != exact] = _NAN_BITS
+    return rounded
+
+
+def _bf16(op: str, relu: bool) -> Op:
+    if op == "fma":
+        return lambda a, b, c: _fma_bf16(bf16_to_f32(a), bf16_to_f32(b), bf16_to_f32(c), relu)
+    function = _BINARY[op]
+    return lambda a, b: f32_to_bf16(function(bf16_to_f32(a), bf16_to_f32(b)))
+
+
+def _fma_bf16(a: Array, b: Array, c: Array, relu: bool) -> Array:
+    exact = sum_odd(np.multiply(a, b, dtype=np.float64), c.astype(np.float64), "rn")
+    if relu:
+        exact = np.where(exact <= 0, 0.0, exact)
+    # Down to f32 by collecting the lower 29 bits in one sticky bit, which the rounding to 8 bits then sees.
+    bits = exact.view(np.uint64)
+    low = np.uint64((1 << 29) - 1)
+    sticky = (bits & ~low) | (((bits & low) != 0).astype(np.uint64) << np.uint64(29))
+    result = f32_to_bf16(sticky.view(np.float64).astype(np.float32))
+    size = np.abs(exact)
+    uneven = ((size < 2.0**-126) & (size > 0)) | (exact != exact)
+    if uneven.any():
+        result[uneven] = narrow(exact[uneven], BF16, "rn")
+    return result
