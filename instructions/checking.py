@@ -10,7 +10,7 @@ from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match, lookup
 from ptxgen.instructions.types import Type
 
-__all__ = ["Checked", "Given", "check", "fits"]
+__all__ = ["Checked", "Given", "check", "fits", "has_constants"]
 
 
 class Given:
@@ -66,7 +66,7 @@ def fits(register: Type, demanded: Type, *, wider: bool = False) -> bool:
     """Whether a register of one type can be an operand of another (ISA 9.4, "Type Information for Instructions and Operands").
 
     Sizes agree (`wider` lets the register be larger, ISA 9.4.1); untyped bits go with everything; signed and unsigned go together;
-    a float goes with the same float type.
+    a float goes with the same float type. A packed type goes with untyped bits or with as many elements of the same kind.
     """
     if (register.kind == "pred") != (demanded.kind == "pred"):
         return False
@@ -74,6 +74,8 @@ def fits(register: Type, demanded: Type, *, wider: bool = False) -> bool:
         return False
     if "bits" in (register.kind, demanded.kind):
         return True
+    if register.lanes != demanded.lanes:
+        return False
     if register.is_integer and demanded.is_integer:
         return True
     return register.element.name == demanded.element.name and register.lanes == demanded.lanes
@@ -190,16 +192,16 @@ def _vector_problem(match: Match, contract: Operand, one: Given, count: int) -> 
 
 def _scalar_problem(match: Match, contract: Operand, one: Given) -> str:
     if one.kind == "sink":
-        return "" if contract.sink else "the sink _ cannot stand here"
+        return "" if match.allows(contract.sink) else "the sink _ cannot stand here"
     if contract.kind in ("label", "symbol", "function"):
         return "" if one.kind in ("symbol", "register") else f"{one.text} is not a {contract.kind}"
     if one.kind == "not":
         return "" if contract.negatable else f"{one.text}: a negated predicate cannot stand here"
     demanded = match.type(contract.type)
     if one.kind in ("int", "float"):
-        return _constant_problem(contract, one, demanded)
+        return _constant_problem(match, contract, one, demanded)
     if one.kind == "symbol":
-        return "" if contract.immediate and demanded.bits in (32, 64) and not demanded.is_float else f"{one.text} is not a register"
+        return "" if match.allows(contract.immediate) and demanded.bits in (32, 64) and not demanded.is_float else f"{one.text} is not a register"
     if one.kind != "register":
         return f"{one.text} is not a register"
     if contract.kind == "immediate":
@@ -209,8 +211,10 @@ def _scalar_problem(match: Match, contract: Operand, one: Given) -> str:
     return ""
 
 
-def _constant_problem(contract: Operand, one: Given, demanded: Type) -> str:
-    if not contract.immediate:
+def _constant_problem(match: Match, contract: Operand, one: Given, demanded: Type) -> str:
+    if contract.immediate and not has_constants(demanded):
+        return f"the constant {one.text} is given where the instruction takes .{demanded.name}, a type that PTX has no constants of"
+    if not match.allows(contract.immediate):
         return f"the constant {one.text} stands where the instruction takes a register"
     if one.kind == "float" and not (demanded.is_float or demanded.kind == "bits"):
         return f"the floating constant {one.text} is given where the instruction takes .{demanded.name}"
@@ -219,6 +223,11 @@ def _constant_problem(contract: Operand, one: Given, demanded: Type) -> str:
     if one.value is not None and contract.values is not None and one.value not in contract.values:
         return f"the constant {one.text} is out of range"
     return ""
+
+
+def has_constants(of: Type) -> bool:
+    """Whether a constant can stand for a value of a type: not for a packed one or a 16-bit float (ISA 4.5, "Constants")."""
+    return of.lanes == 1 and not (of.is_float and of.bits < 32)
 
 
 def legal_operand(match: Match, contract: Operand | None, name: str) -> str:
@@ -236,7 +245,7 @@ def legal_operand(match: Match, contract: Operand | None, name: str) -> str:
     what = f"{count} registers of .{demanded.name}{wide} in braces" if count > 1 else f"a .{demanded.name}{wide} register"
     if contract.kind == "immediate":
         what = f"a .{demanded.name} constant"
-    elif contract.immediate:
+    elif contract.immediate and has_constants(demanded):
         what += " or constant"
     if contract.values is not None:
         values = contract.values

@@ -38,30 +38,38 @@ class Condition(NamedTuple):
 @lru_cache(maxsize=None)
 def condition(text: str) -> Condition:
     """Compile a condition of the contract language (module docstring of `language`); the empty text always holds."""
-    terms = []
-    operands = set()
-    for part in filter(None, (piece.strip() for piece in re.split(r"\band\b", text))):
-        negated, _, body = part.rpartition("not ") if part.startswith("not ") else ("", "", part)
-        name, _, listed = body.partition(" in ")
-        name = name.strip()
-        inverse = part.startswith("not ")
-        if name.endswith(" not"):
-            name, inverse = name[:-4].strip(), not inverse
-        values = frozenset(listed.split()) if listed else None
-        if not re.fullmatch(r"\.?[\w:]+", name) or negated:
-            raise PtxgenError(f"contract condition {text!r}: cannot read the term {part!r}")
-        if not name.startswith("."):
-            operands.add(name)
-        terms.append((name, values, inverse))
+    operands: set[str] = set()
+    alternatives = [
+        [_term(text, part, operands) for part in filter(None, (piece.strip() for piece in re.split(r"\band\b", alternative)))]
+        for alternative in re.split(r"\bor\b", text)
+    ]
 
     def holds(bindings: Bindings) -> bool:
-        for name, values, inverse in terms:
-            found = bindings.get(name)
-            if ((found is not None) if values is None else (found in values)) == inverse:
-                return False
-        return True
+        for terms in alternatives:
+            for name, values, inverse in terms:
+                found = bindings.get(name)
+                if ((found is not None) if values is None else (found in values)) == inverse:
+                    break
+            else:
+                return True
+        return False
 
     return Condition(holds, frozenset(operands))
+
+
+def _term(text: str, part: str, operands: set[str]) -> tuple[str, frozenset[str] | None, bool]:
+    """``not .vec in .v2 .v4`` -> (name, values or None, whether it is negated); an operand's name is noted in `operands`."""
+    body = part.removeprefix("not ")
+    name, _, listed = body.partition(" in ")
+    name = name.strip()
+    inverse = part != body
+    if name.endswith(" not"):
+        name, inverse = name[:-4].strip(), not inverse
+    if not re.fullmatch(r"\.?[\w:]+", name):
+        raise PtxgenError(f"contract condition {text!r}: cannot read the term {part!r}")
+    if not name.startswith("."):
+        operands.add(name)
+    return name, frozenset(listed.split()) if listed else None, inverse
 
 
 # ---- types ------------------------------------------------------------------------------------------------------------
@@ -80,7 +88,11 @@ _TYPE_FUNCTIONS: dict[str, Callable[[Type], Type]] = {
 
 @lru_cache(maxsize=None)
 def type_expression(text: str) -> Callable[[Bindings], Type]:
-    """Compile a type expression: ``.type``, ``u32``, ``wide(.type)``."""
+    """Compile a type expression: ``.type``, ``u32``, ``wide(.type)``, ``wide(.type) if .mode in .wide else .type``."""
+    chosen = re.fullmatch(r"(.+?) if (.+?) else (.+)", text)
+    if chosen:
+        then, when, otherwise = type_expression(chosen[1]), condition(chosen[2]), type_expression(chosen[3])
+        return lambda bindings: then(bindings) if when.holds(bindings) else otherwise(bindings)
     called = re.fullmatch(r"(\w+)\((.+)\)", text)
     if called:
         function, inner = _TYPE_FUNCTIONS[called[1]], type_expression(called[2])
@@ -189,7 +201,8 @@ class Form:
         """All ways to read an opcode's tokens (mnemonic first) as this form: qualifier bindings, rules not yet applied."""
         found: list[dict[str, str | bool]] = []
         if tokens[0] == self.head:
-            _match(self.elements, 0, tokens, 1, {}, lambda position, bound: found.append(bound) if position == len(tokens) else None)
+            complete = len(tokens)
+            _match(self.elements, 0, tokens, 1, {}, lambda position, bound: found.append(bound) if position == complete else None)
         for bound in found:
             if self.default_type:
                 bound.setdefault(".type", self.default_type)
@@ -254,9 +267,11 @@ def _match(
             elif miss:
                 miss(position, "".join(value))
     else:
-        _match(
-            element.elements, 0, tokens, position, bound, lambda end, inner: _match(elements, index + 1, tokens, end, inner, done, miss), miss
-        )
+
+        def proceed(end: int, inner: dict[str, str | bool]) -> None:
+            _match(elements, index + 1, tokens, end, inner, done, miss)
+
+        _match(element.elements, 0, tokens, position, bound, proceed, miss)
         _match(elements, index + 1, tokens, position, bound, done, miss)
 
 
@@ -299,7 +314,8 @@ def forms(entry: Entry) -> tuple[Form, ...]:
     """The syntax lines of an entry, compiled once."""
     if entry.compiled is None:
         choices = _parse_choices(entry.choices)
-        lines = (" ".join(line.split()) for line in entry.syntax.split(";"))
+        joined = re.sub(r"\n\s*(?=\{?\.)", "", entry.syntax)  # an opcode that goes on in the next line
+        lines = (" ".join(line.split()) for line in joined.split(";"))
         entry.compiled = tuple(Form(entry, line + ";", choices) for line in lines if line)
     compiled: tuple[Form, ...] = entry.compiled
     return compiled

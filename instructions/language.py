@@ -8,15 +8,16 @@ Notations
 ---------
 syntax
     One form a line: ``ld{.weak}{.ss}{.vec}.type d, [a]{, cache_policy};``. Braces enclose what may be left out. A ``.name`` that
-    `choices` lists is a qualifier with a choice; any other is literal. Operand names are identifiers (``cache_policy``, where
-    the ISA prints ``cache-policy``).
+    `choices` lists is a qualifier with a choice; any other is literal. A long opcode may go on in the next line. Operand names are
+    identifiers (``cache_policy``, where the ISA prints ``cache-policy``).
 choices
     One qualifier a line: ``.type = { .b32, .b64 };``, as in the ISA.
 condition
-    ``.type in .f16 .bf16 and not .ftz``: terms joined by ``and``. A term is a qualifier or an operand name (true when present),
-    ``X in A B``, or ``not`` a term. A qualifier that is left out is in no set.
+    ``.type in .f16 .bf16 and not .ftz``: terms joined by ``and``, and such alternatives joined by ``or``. A term is a qualifier or
+    an operand name (true when present), ``X in A B``, or ``not`` a term. A qualifier that is left out is in no set.
 type
     ``.type`` (the qualifier's value), ``u32`` (a type by name), or ``wide(.type)``, ``bits(.type)``, ``element(.type)``.
+    ``A if CONDITION else B`` chooses by the qualifiers: ``wide(.type) if .mode in .wide else .type``.
     A line without a ``.type`` choice binds ``.type`` to the last type that it spells literally.
 """
 
@@ -42,8 +43,8 @@ class Operand:
         Type expression of the value, or of the memory behind an address.
     vector : str or int
         Number of registers (or of consecutive memory words): 1, another number, or a qualifier such as ``".vec"``.
-    immediate : bool
-        Whether a constant may stand in a register's place.
+    immediate : bool or str
+        Whether a constant may stand in a register's place; a text is the condition under which it may.
     wider : bool
         Whether a register wider than the type will do (ISA 9.4.1, "Operand size exceeding instruction-type size").
     values : tuple of int or range or None
@@ -52,8 +53,8 @@ class Operand:
         For an address: a state-space expression, ``".ss"`` or ``"global"``; empty for a generic address.
     negatable : bool
         Whether ``!p`` will do.
-    sink : bool
-        Whether ``_`` will do (for a vector: for its elements).
+    sink : bool or str
+        Whether ``_`` will do (for a vector: for its elements); a text is the condition under which it will.
     """
 
     __slots__ = ("immediate", "kind", "negatable", "role", "sink", "space", "type", "values", "vector", "wider")
@@ -64,12 +65,12 @@ class Operand:
         role: str = "in",
         type: str = "",
         vector: str | int = 1,
-        immediate: bool = False,
+        immediate: bool | str = False,
         wider: bool = False,
         values: tuple[int, ...] | range | None = None,
         space: str = "",
         negatable: bool = False,
-        sink: bool = False,
+        sink: bool | str = False,
     ) -> None:
         self.kind = kind
         self.role = role
@@ -83,7 +84,7 @@ class Operand:
         self.sink = sink
 
 
-def out(type: str, *, vector: str | int = 1, wider: bool = False, sink: bool = False) -> Operand:
+def out(type: str, *, vector: str | int = 1, wider: bool = False, sink: bool | str = False) -> Operand:
     """A destination register of `type` (several with `vector`)."""
     return Operand("register", "out", type, vector, wider=wider, sink=sink)
 
@@ -97,10 +98,10 @@ def source(
     type: str,
     *,
     vector: str | int = 1,
-    immediate: bool = True,
+    immediate: bool | str = True,
     wider: bool = False,
     values: tuple[int, ...] | range | None = None,
-    sink: bool = False,
+    sink: bool | str = False,
 ) -> Operand:
     """A source register or, unless `immediate` is False, a constant."""
     return Operand("register", "in", type, vector, immediate=immediate, wider=wider, values=values, sink=sink)

@@ -9,7 +9,7 @@ from importlib import import_module
 from itertools import chain
 
 from ptxgen.instructions.errors import InstructionError
-from ptxgen.instructions.grammar import Bindings, Form, availability, broken_rules, forms, tokens_of, type_expression
+from ptxgen.instructions.grammar import Bindings, Form, availability, broken_rules, condition, forms, tokens_of, type_expression
 from ptxgen.instructions.language import Entry
 from ptxgen.instructions.targets import Version
 from ptxgen.instructions.types import Type
@@ -19,7 +19,7 @@ __all__ = ["FAMILIES", "Match", "entries", "family_entries", "lookup", "mnemonic
 # Family (a module of this package) -> the first words of the mnemonics that it holds; a test compares this with the modules.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "integer": (
-        "abs", "add", "bfe", "bfi", "bfind", "bmsk", "brev", "clz", "div", "dp2a", "dp4a", "fns", "mad", "mad24", "max", "min", "mul",
+        "abs", "add", "bfe", "bfi", "bfind", "bmsk", "brev", "clmad", "clz", "div", "dp2a", "dp4a", "fns", "mad", "mad24", "max", "min", "mul",
         "mul24", "neg", "popc", "rem", "sad", "sub", "szext",
     ),
     "extended": ("add", "addc", "mad", "madc", "sub", "subc"),
@@ -110,6 +110,10 @@ class Match:
             return vector
         value = self.bindings.get(vector)
         return int(str(value)[2:]) if value else 1
+
+    def allows(self, permission: bool | str) -> bool:
+        """Whether an operand's `immediate` or `sink` grants what it names, here."""
+        return permission if isinstance(permission, bool) else condition(permission).holds(self.bindings)
 
     def value(self, name: str) -> str:
         """A qualifier's value without its dot, ``""`` where it is left out."""

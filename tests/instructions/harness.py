@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from importlib.util import find_spec
 from itertools import combinations as subsets
 from math import prod
 from typing import NamedTuple
@@ -21,10 +20,10 @@ from ptxgen.assemble.cubin import parse_messages
 from ptxgen.assemble.referee import run_ptxas
 from ptxgen.assemble.tools import require_tool
 from ptxgen.assemble.versions import RELEASES
-from ptxgen.instructions.checking import Given
+from ptxgen.instructions.checking import Given, has_constants
 from ptxgen.instructions.grammar import Choice, Element, Form, Slot, broken_rules
-from ptxgen.instructions.language import Entry, Operand
-from ptxgen.instructions.registry import FAMILIES, Match, family_entries
+from ptxgen.instructions.language import Operand
+from ptxgen.instructions.registry import Match
 from ptxgen.instructions.targets import FIRST_VERSION, Version, lowest_target, order
 from ptxgen.instructions.types import TYPES, Type
 
@@ -32,7 +31,7 @@ VERSIONS: tuple[Version, ...] = tuple(sorted({(6, 3), (6, 4), (6, 5), *(release.
 """PTX versions from the first that knows our oldest target."""
 
 NEWEST = VERSIONS[-1]
-_ENUMERATE = 6000
+_ENUMERATE = 4000
 """Syntax lines with more combinations than this are sampled."""
 
 
@@ -52,13 +51,6 @@ class Statement(NamedTuple):
     @property
     def version(self) -> Version:
         return max(self.match.version, FIRST_VERSION[self.target])
-
-
-def known_entries() -> Iterator[Entry]:
-    """The entries of the families whose modules exist."""
-    for family in FAMILIES:
-        if find_spec(f"ptxgen.instructions.{family}"):
-            yield from family_entries(family)
 
 
 # ---- choices of qualifiers --------------------------------------------------------------------------------------------
@@ -94,6 +86,7 @@ def _drawn(form: Form, number: int) -> Iterator[dict[str, str | bool]]:
         yield bound
 
 
+@lru_cache(maxsize=None)
 def legal_choices(form: Form, *, everything: bool = False) -> list[dict[str, str | bool]]:
     """Qualifier bindings that the rules allow: all of them, or for long lines enough to hold every pair of values."""
     if everything or count(form.elements) <= _ENUMERATE:
@@ -203,9 +196,9 @@ class _Builder:
 
     def _scalars(self, contract: Operand, demanded: Type) -> list[Given]:
         found = [] if contract.kind == "immediate" else [self.register(one) for one in register_types(demanded, contract.wider)]
-        if contract.immediate:
+        if contract.immediate and has_constants(demanded):
             found += constants(contract, demanded)
-        if contract.sink:
+        if self.match.allows(contract.sink):
             found.append(Given("sink", "_"))
         if contract.negatable:
             found.append(Given("not", "!" + found[0].text))
@@ -216,7 +209,7 @@ class _Builder:
         for one in register_types(demanded, contract.wider):
             items = tuple(self.register(one) for _ in range(number))
             found.append(Given("vector", "{" + ", ".join(item.text for item in items) + "}", items=items))
-        if contract.sink:
+        if self.match.allows(contract.sink):
             items = (*found[0].items[:-1], Given("sink", "_"))
             found.append(Given("vector", "{" + ", ".join(item.text for item in items) + "}", items=items))
         return found
@@ -277,12 +270,15 @@ def _statement(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) ->
     return Statement(match, slots, tuple(given), text, place)
 
 
-def statements_of(form: Form, *, everything: bool = False) -> Iterator[Statement]:
+@lru_cache(maxsize=None)
+def statements_of(form: Form, *, everything: bool = False) -> list[Statement]:
     """Statements of one syntax line: every alternative operand for short lines, one mixture a combination for long ones."""
+    found: list[Statement] = []
     choices = legal_choices(form, everything=everything)
     for index, bound in enumerate(choices):
         match = Match(form.opcode(bound), form, bound)
-        yield from statements(match, variant=None if len(choices) <= 300 else index)
+        found += statements(match, variant=None if len(choices) <= 200 else index)
+    return found
 
 
 # ---- ptxas ------------------------------------------------------------------------------------------------------------
