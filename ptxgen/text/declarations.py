@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 
 from ptxgen.instructions.types import TYPES
 from ptxgen.ir import Field, Initializer, Int, Prototype, RegDecl, SymbolRef, Targets, Variable
 from ptxgen.text.constants import constant, integer, literal, sum_of_terms
 from ptxgen.text.directives import head_directives
-from ptxgen.text.errors import Fault
+from ptxgen.text.errors import Fault, nearest
 from ptxgen.text.lexer import Scanner
 from ptxgen.text.scope import Scopes
 
@@ -47,8 +46,7 @@ def declaration(scanner: Scanner, scopes: Scopes, linkage: str | None = None) ->
             made += _variables(scanner, scopes, kind)
             if not scanner.accept(","):
                 break
-    if not scanner.accept(";"):
-        scanner.fail("',' or ';'")
+    scanner.finish("','")
     return made
 
 
@@ -78,7 +76,7 @@ def prototype(scanner: Scanner, label: str) -> Prototype:
     scanner.expect("_")
     params = parameters(scanner, None) if scanner.text == "(" else ()
     directives = head_directives(scanner)
-    scanner.expect(";")
+    scanner.finish()
     return Prototype(label, results, params, directives)
 
 
@@ -87,8 +85,7 @@ def targets(scanner: Scanner, label: str, kind: str) -> Targets:
     names = [scanner.name("a target's name")]
     while scanner.accept(","):
         names.append(scanner.name("a target's name"))
-    if not scanner.accept(";"):
-        scanner.fail("',' or ';'")
+    scanner.finish("','")
     return Targets(label, kind, tuple(names))
 
 
@@ -134,10 +131,9 @@ def _kind(scanner: Scanner, linkage: str | None) -> _Kind:
         elif word[1:] in TYPES and not kind.type:
             kind.type = word[1:]
         else:
-            near = get_close_matches(word[1:], TYPES, n=3)
-            hint = f"; nearest: {', '.join('.' + name for name in near)}" if near and not kind.type else ""
-            wanted = "a name" if kind.type else "a type"
-            raise Fault(start, f"expected {wanted}, found '{word}'{hint}")
+            if kind.type:
+                raise Fault(start, f"expected a name, found '{word}'")
+            raise Fault(start, f"expected a type, found '{word}'{nearest(word, TYPES)}")
     if not kind.type:
         scanner.fail("a type such as '.b32'")
     return kind

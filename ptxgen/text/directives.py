@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 
 from ptxgen.ir import Directive, Loc, Pragma
 from ptxgen.text.constants import integer
-from ptxgen.text.errors import Fault
+from ptxgen.text.errors import Fault, nearest
 from ptxgen.text.lexer import IDENTIFIER, Scanner
 
 __all__ = ["HEAD_DIRECTIVES", "head_directives", "loc", "loc_match", "pragma"]
@@ -36,8 +35,7 @@ def head_directives(scanner: Scanner) -> tuple[Directive | Pragma, ...]:
             continue
         most = HEAD_DIRECTIVES.get(name)
         if most is None:
-            near = get_close_matches(name, HEAD_DIRECTIVES, n=2)
-            hint = f"; nearest: {', '.join('.' + word for word in near)}" if near else ""
+            hint = nearest(name, HEAD_DIRECTIVES)
             raise Fault(start, f"expected a directive of a function, '{{' or ';', found '.{name}'{hint}")
         numbers: list[int | str] = []
         while len(numbers) < most:
@@ -53,8 +51,7 @@ def pragma(scanner: Scanner) -> Pragma:
     strings = [scanner.string("a string")]
     while scanner.accept(","):
         strings.append(scanner.string("a string"))
-    if not scanner.accept(";"):
-        scanner.fail("',' or ';'")
+    scanner.finish("','")
     return Pragma(tuple(strings))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from ptxgen.layouts.errors import PtxgenError
@@ -51,9 +53,19 @@ class ReadError(PtxgenError, ValueError):
 
 
 class Fault(Exception):
-    """One problem at an offset of the text being read; never leaves the reader."""
+    """One problem at an offset of the text being read; never leaves the reader.
 
-    def __init__(self, offset: int, message: str) -> None:
+    `resume` is where reading can go on at once; None where the rest of the statement has to be skipped.
+    """
+
+    def __init__(self, offset: int, message: str, resume: int | None = None) -> None:
         super().__init__(message)
         self.offset = offset
         self.message = message
+        self.resume = resume
+
+
+def nearest(word: str, choices: Iterable[str]) -> str:
+    """The end of a message that names the dotted words most like `word`; empty where none is."""
+    near = get_close_matches(word.lstrip("."), list(choices), n=3)
+    return f"; nearest: {', '.join('.' + name for name in near)}" if near else ""

@@ -98,6 +98,19 @@ class Scanner:
             raise Fault(self.start, f"'{self.text}' is no number of PTX (ISA 4.5)")
         raise Fault(self.start, f"expected {expected}, found {self.describe()}")
 
+    def finish(self, otherwise: str = "") -> None:
+        """Take a statement's ``;``. `otherwise` names in an error what else could stand here.
+
+        Where it is missing at a line's end the fault lies there, and the next line is a statement of its own.
+        """
+        if self.text == ";":
+            self.advance()
+            return
+        expected = f"{otherwise} or ';'" if otherwise else "';'"
+        if "\n" in self.source[self.passed : self.start]:
+            raise Fault(self.passed, f"expected {expected} at the end of the line", self.passed)
+        self.fail(expected)
+
     def describe(self) -> str:
         if self.kind == "end":
             return "the end of the text"

@@ -12,7 +12,7 @@ from ptxgen.ir import Call, Comment, Directive, FileDirective, Function, Instruc
 from ptxgen.text.constants import integer
 from ptxgen.text.declarations import LINKAGES, SPACES, attribute_texts, declaration, parameters
 from ptxgen.text.directives import head_directives, pragma
-from ptxgen.text.errors import Fault, ReadError
+from ptxgen.text.errors import Fault, ReadError, nearest
 from ptxgen.text.lexer import Scanner
 from ptxgen.text.scope import Scopes
 from ptxgen.text.statements import BodyReader, Log
@@ -20,8 +20,11 @@ from ptxgen.text.statements import BodyReader, Log
 __all__ = ["read", "read_instruction"]
 
 _BETWEEN = re.compile(r"\s*(?:(//)([^\n]*)|/\*((?:[^*]|\*(?!/))*)\*/|(\#)[^\n]*)", re.ASCII)
-_SKIPPED = re.compile(r'//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/|"[^"\n]*"|[;{}]')
-_MOST_PROBLEMS = 50
+_SKIPPED = re.compile(
+    r'//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/|"[^"\n]*"|[;{}]'
+    r"|\n(?=[ \t]*\.(?:visible|weak|extern|common|entry|func|global|section|file|alias)\b)"
+)
+_DIRECTIVES = frozenset({*LINKAGES, *SPACES, "entry", "func", "section", "file", "pragma", "alias", "target"})
 _Heading = tuple[tuple[int, int], tuple[str, ...], Union[int, None]]
 
 
@@ -54,7 +57,7 @@ def read(text: str, *, filename: str | None = None) -> Module:
         reader = _ModuleReader(text, filename, reader.symbols)
         module = reader.module()
     if reader.log.problems:
-        raise ReadError(tuple(sorted(reader.log.problems[:_MOST_PROBLEMS], key=lambda problem: problem.position[1:])))
+        raise ReadError(tuple(reader.log.problems))
     assert module is not None
     return module
 
@@ -92,7 +95,7 @@ class _ModuleReader:
         except Fault as fault:
             self.log.note(fault)
             return None
-        while len(self.log.problems) < _MOST_PROBLEMS:
+        while not self.log.full:
             offset = self._comments(offset)
             if Scanner(self.text, offset).kind == "end":
                 break
@@ -101,7 +104,7 @@ class _ModuleReader:
             except Fault as fault:
                 self.log.note(fault)
                 self.scopes.leave_to(1)
-                offset = self._resume(offset, fault.offset)
+                offset = self._resume(offset, fault)
         return Module(version, target, tuple(self.items), address_size)
 
     def _heading(self) -> tuple[_Heading, int]:
@@ -171,7 +174,10 @@ class _ModuleReader:
             return self._alias(scanner)
         if word == ".target":
             return Directive("target", self._target(scanner))
-        Scanner(self.text, start).fail("a declaration, a function or a directive of a module")
+        found = Scanner(self.text, start)
+        if word == "}":
+            raise Fault(start, "this '}' closes nothing")
+        raise Fault(start, f"expected a declaration or a function, found {found.describe()}{nearest(word, _DIRECTIVES)}")
 
     def _function(self, scanner: Scanner, start: int, linkage: str | None) -> int:
         kind = scanner.advance()[1:]
@@ -222,11 +228,13 @@ class _ModuleReader:
         alias = scanner.name("the alias's name")
         scanner.expect(",")
         aliased = scanner.name("the aliased function's name")
-        scanner.expect(";")
+        scanner.finish()
         return Directive("alias", (alias, aliased))
 
-    def _resume(self, start: int, found: int) -> int:
-        """Behind the ``;`` or the closing ``}`` of the item that begins at `start` and went wrong at `found`."""
+    def _resume(self, start: int, fault: Fault) -> int:
+        """Behind the ``;`` or ``}`` of the item that begins at `start`, or before a line that plainly begins another."""
+        if fault.resume is not None:
+            return fault.resume
         depth = 0
         for match in _SKIPPED.finditer(self.text, start):
             mark = match[0]
@@ -234,7 +242,7 @@ class _ModuleReader:
                 depth += 1
             elif mark == "}":
                 depth -= 1
-            if mark in ("}", ";") and depth <= 0 and match.end() > found:
+            if match.end() > fault.offset and (mark == "\n" or (mark in ("}", ";") and depth <= 0)):
                 return match.end()
         return len(self.text)
 
@@ -247,6 +255,8 @@ def _section_lines(text: str) -> tuple[str, ...]:
 
 
 def _regular(line: str) -> str:
-    """Blanks made one, none around the marks that join."""
-    line = re.sub(r"\s*([-+:])\s*", r"\1", " ".join(line.split()))
-    return re.sub(r"\s*,\s*", ", ", line)
+    """Blanks made one, none around the marks that join, one behind a comma."""
+    directive, *rest = line.split(None, 1) if line[0] == "." else ("", line)
+    values = re.sub(r"\s*([-+:])\s*", r"\1", " ".join(" ".join(rest).split()))
+    values = re.sub(r"\s*,\s*", ", ", values)
+    return f"{directive} {values}".strip()

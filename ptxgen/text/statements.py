@@ -12,7 +12,7 @@ from bisect import bisect_right
 from ptxgen.ir import Block, Call, Comment, Guard, Instruction, Label, Operand, Reg, Statement, Sym
 from ptxgen.text.declarations import LINKAGES, SPACES, declaration, prototype, targets
 from ptxgen.text.directives import loc, loc_match, pragma
-from ptxgen.text.errors import Fault, Position, Problem
+from ptxgen.text.errors import Fault, Position, Problem, nearest
 from ptxgen.text.lexer import IDENTIFIER, Scanner
 from ptxgen.text.operands import OperandReader
 from ptxgen.text.scope import Scopes
@@ -35,6 +35,7 @@ _STATEMENT = re.compile(
 _INSTRUCTION, _OPERANDS, _LABEL, _COMMENT, _OPEN, _CLOSE, _DOT, _LONG_COMMENT = 2, 3, 4, 5, 6, 7, 8, 9
 _SKIPPED = re.compile(r'//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/|"[^"\n]*"|[;{}]')
 _CALLS = frozenset({"call", "call.uni"})
+_DIRECTIVES = frozenset({*SPACES, *LINKAGES, "loc", "pragma", "branchtargets", "calltargets", "callprototype"})
 _OUTSIDE = frozenset({".entry", ".func", ".visible", ".weak", ".version", ".target", ".section", ".file", ".alias"})
 
 
@@ -42,6 +43,7 @@ class Log:
     """Lines of a text, and the problems found in it."""
 
     __slots__ = ("_filename", "_starts", "_text", "problems")
+    most = 50
 
     def __init__(self, text: str, filename: str | None) -> None:
         self._text = text
@@ -52,6 +54,11 @@ class Log:
     def position(self, offset: int) -> Position:
         line = bisect_right(self._starts, offset)
         return Position(self._filename, line, offset - self._starts[line - 1] + 1)
+
+    @property
+    def full(self) -> bool:
+        """Whether enough was found wrong to stop."""
+        return len(self.problems) >= self.most
 
     def note(self, fault: Fault) -> None:
         where = self.position(fault.offset)
@@ -123,9 +130,9 @@ class BodyReader:
                     statements += made
                 except Fault as fault:
                     self._log.note(fault)
-                    if self._ends_function(fault.offset):
+                    if self._log.full or self._ends_function(fault.offset):
                         return tuple(statements), fault.offset
-                    offset = self._resume(start, fault.offset)
+                    offset = self._resume(start, fault)
 
     def instruction(self, offset: int) -> tuple[Instruction | Call, int]:
         """Read one instruction token by token: the way that takes every spelling and explains what is wrong."""
@@ -141,8 +148,7 @@ class BodyReader:
             operands.append(self._operands.operand(scanner))
             while scanner.accept(","):
                 operands.append(self._operands.operand(scanner))
-            if not scanner.accept(";"):
-                scanner.fail("',' or ';'")
+            scanner.finish("','")
         return Instruction(opcode, tuple(operands), guard, where), scanner.passed
 
     def _plain_instruction(self, match: re.Match[str]) -> Instruction | None:
@@ -218,7 +224,7 @@ class BodyReader:
             return [*declaration(scanner, self._scopes, linkage)], scanner.passed
         if scanner.text in _OUTSIDE or word in _OUTSIDE:
             raise Fault(start, f"expected '}}' to close the body before '{word}'")
-        raise Fault(start, f"expected a statement, found '{word}'")
+        raise Fault(start, f"expected a statement, found '{word}'{nearest(word, _DIRECTIVES)}")
 
     def _guard(self, scanner: Scanner) -> Guard:
         scanner.advance()
@@ -251,8 +257,7 @@ class BodyReader:
                 named = Sym(scanner.name("call targets or a prototype")) if scanner.accept(",") else None
             else:
                 named = Sym(scanner.name("'(', call targets or a prototype"))
-        if not scanner.accept(";"):
-            scanner.fail("',' or ';'" if named is None else "';'")
+        scanner.finish("','" if named is None else "")
         return Call(opcode, target, results, arguments, named, guard, where)
 
     def _list(self, scanner: Scanner) -> tuple[Operand, ...]:
@@ -268,22 +273,19 @@ class BodyReader:
         scanner = Scanner(self._text, offset)
         return scanner.kind == "end" or scanner.text in _OUTSIDE
 
-    def _resume(self, start: int, found: int) -> int:
-        """Where the next statement begins: behind this one's ``;``, or in front of what plainly is not part of it."""
-        text = self._text
-        # Nothing but blanks between a line's start and what was found: a ';' is missing on the line before.
-        line = text.rfind("\n", 0, found)
-        if line >= start and text[start:line].strip() and not text[line:found].strip() and _STATEMENT.match(text, found):
-            return found
+    def _resume(self, start: int, fault: Fault) -> int:
+        """Where the next statement begins: behind this one's ``;``, or in front of the ``}`` that closes its scope."""
+        if fault.resume is not None:
+            return fault.resume
         depth = 0
-        for match in _SKIPPED.finditer(text, start):
+        for match in _SKIPPED.finditer(self._text, start):
             mark = match[0]
-            if mark == ";" and match.end() > found:
+            if mark == ";" and match.end() > fault.offset:
                 return match.end()
             if mark == "{":
                 depth += 1
             elif mark == "}":
                 depth -= 1
                 if depth < 0:
-                    return max(match.start(), start)
-        return len(text)
+                    return match.start()
+        return len(self._text)
