@@ -10,6 +10,8 @@ from collections.abc import Callable, Hashable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
+import numpy as np
+
 from ptxgen import ir
 from ptxgen.errors import InstructionError, PtxgenError, TraceError
 from ptxgen.instructions.checking import Checked, Given, check
@@ -135,15 +137,24 @@ class Builder:
         The entry's name.
     block : tuple of int
         Threads of a block, (x, y, z).
+    cluster : tuple of int
+        Blocks of a cluster, (x, y, z).
     target : str or None
         The target the user fixed, if any.
     prologue, body : list of ir.Statement
         Thread indices and parameters are read once in the prologue, which dominates everything.
     """
 
-    def __init__(self, name: str, block: tuple[int, int, int], target: str | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        block: tuple[int, int, int],
+        target: str | None = None,
+        cluster: tuple[int, int, int] = (1, 1, 1),
+    ) -> None:
         self.name = name
         self.block = block
+        self.cluster = cluster
         self.target = target
         self.prologue: list[ir.Statement] = []
         self.body: list[ir.Statement] = []
@@ -153,6 +164,8 @@ class Builder:
         self.version: Version = (1, 0)
         self.targets = frozenset(FIRST_VERSION)
         self.values: dict[Symbol, Value] = {}
+        self.thread_arrays: dict[Symbol, np.ndarray] = {}
+        self._threads: np.ndarray | None = None
         self._counts: dict[str, int] = {}
         self._labels: dict[str, int] = {}
         self._names: set[str] = set()
@@ -307,8 +320,18 @@ class Builder:
         source = ir.Reg("%" + base, part or None)
         operands = [(target, given_register(target, u32)), (source, given_register(source, u32))]
         self.emit("mov.u32", operands, into=self.prologue)
-        self.symbol(name, value, lo, hi)
+        symbol = self.symbol(name, value, lo, hi).symbols[0]
+        if base == "tid":
+            x, y, _ = self.block
+            threads = np.arange(self.threads, dtype=np.int64)
+            self.thread_arrays[symbol] = {"x": threads % x, "y": threads // x % y, "z": threads // (x * y)}[part]
         return value
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        x, y, z = self.block
+        return x * y * z
 
     def thread_index(self) -> Value:
         """The linear index of the thread in its block, x fastest; computed once in the prologue."""
@@ -336,8 +359,32 @@ class Builder:
                 )
                 linear = Value(self, u32, target, self.root, None)
         if y * z > 1:
-            self.symbol("thread", linear, 0, x * y * z - 1)
+            symbol = self.symbol("thread", linear, 0, self.threads - 1).symbols[0]
+            self.thread_arrays[symbol] = np.arange(self.threads, dtype=np.int64)
         return linear
+
+    # ---- what each thread of a block computes ---------------------------------------------------------------------------
+
+    def over_threads(self, expr: Expr) -> np.ndarray | None:
+        """The value of an expression in every thread of a block, by linear index; None where it depends on more than the thread."""
+        if not all(symbol in self.thread_arrays for symbol in expr.symbols):
+            return None
+        total = np.full(self.threads, 0, np.int64)
+        for monomial, coefficient in expr.terms.items():
+            term = np.full(self.threads, coefficient, np.int64)
+            for symbol in monomial:
+                term = term * self.thread_arrays[symbol]
+            total = total + term
+        return total
+
+    def active_threads(self) -> np.ndarray:
+        """The threads that comparisons of thread indices with constants leave active here, by linear index, ascending."""
+        active = np.ones(self.threads, dtype=bool)
+        for fact in self.facts():
+            values = self.over_threads(fact)
+            if values is not None:
+                active &= values >= 0
+        return np.flatnonzero(active)
 
     def visible(self, value: Value, where: Where) -> None:
         """Refuse a value that is defined in a branch or loop body which does not enclose this place.

@@ -1,0 +1,355 @@
+"""The addresses of a memory operand: base registers and immediates for all repeats, as an expert writes them.
+
+Offsets are tabulated over (thread, repeat). Repeats that differ by a constant share a base register; a swizzled repeat gets its own base
+by an XOR where the alignment allows it. Thread parts go to the prologue and are computed once; runtime terms are added where they are known.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ptxgen import ir
+from ptxgen.errors import InstructionError, TraceError
+from ptxgen.instructions.checking import Given
+from ptxgen.instructions.types import Type, s64, u32, u64
+from ptxgen.layouts.expr import Expr, Monomial
+from ptxgen.layouts.swizzle import Swizzle
+from ptxgen.tile.group import Group
+from ptxgen.tile.program import Linear, emit_digit, fit
+from ptxgen.tracing.builder import Builder, Value, given_register, given_value
+from ptxgen.tracing.views import Memory, View
+
+__all__ = ["Addresses", "materialize", "scalar_address"]
+
+
+def _integer(constant: int) -> tuple[ir.Operand, Given]:
+    return ir.Int(constant), Given("int", str(constant), value=constant)
+
+
+def _operand(value: Value) -> tuple[ir.Operand, Given]:
+    return value.operand, given_value(value)
+
+
+def _compute(builder: Builder, opcode: str, type: Type, *operands: tuple[ir.Operand, Given], into: list[ir.Statement] | None = None) -> Value:
+    """Emit one instruction of our own address code into a fresh register."""
+    target = builder.register(type)
+    builder.emit(opcode, [(target, given_register(target, type)), *operands], into=into)
+    return Value(builder, type, target, builder.root if into is not None else builder.region, None)
+
+
+# ---- runtime expressions ------------------------------------------------------------------------------------------------
+
+
+def materialize(builder: Builder, expr: Expr, bits: int) -> Value:
+    """A register (or constant) that holds an integer expression, widened before it is multiplied where `bits` is 64."""
+    type = s64 if bits == 64 else u32
+
+    def make() -> Value:
+        total: Value | None = None
+        for monomial, coefficient in sorted(expr.terms.items(), key=lambda term: (not term[0], [s.name for s in term[0]])):
+            total = _add_term(builder, total, monomial, coefficient, bits)
+        return total if total is not None else Value(builder, type, ir.Int(0), None, None)
+
+    found: Value = builder.numbered(("expr", expr, bits), make)
+    return found
+
+
+def _add_term(builder: Builder, total: Value | None, monomial: Monomial, coefficient: int, bits: int) -> Value:
+    type = s64 if bits == 64 else u32
+    suffix = f"{'s' if bits == 64 else 'u'}{bits}"
+    if not monomial:
+        if total is None:
+            return Value(builder, type, ir.Int(coefficient), None, None)
+        return _compute(builder, f"add.{suffix}", type, _operand(total), _integer(coefficient))
+    factors = [builder.values[symbol] for symbol in monomial]
+    if len(factors) == 1 and bits == 64 and factors[0].type.bits == 32 and coefficient != 1 and _wide_enough(factors[0], coefficient):
+        sign = "s" if factors[0].type.signed or coefficient < 0 else "u"
+        if total is None:
+            return _compute(builder, f"mul.wide.{sign}32", type, _operand(factors[0]), _integer(coefficient))
+        return _compute(builder, f"mad.wide.{sign}32", type, _operand(factors[0]), _integer(coefficient), _operand(total))
+    product = _convert(builder, factors[0], bits)
+    for factor in factors[1:]:
+        product = _compute(builder, f"mul.lo.{suffix}", type, _operand(product), _operand(_convert(builder, factor, bits)))
+    if coefficient != 1 and total is not None:
+        return _compute(builder, f"mad.lo.{suffix}", type, _operand(product), _integer(coefficient), _operand(total))
+    if coefficient != 1:
+        return _compute(builder, f"mul.lo.{suffix}", type, _operand(product), _integer(coefficient))
+    return product if total is None else _compute(builder, f"add.{suffix}", type, _operand(total), _operand(product))
+
+
+def _wide_enough(factor: Value, coefficient: int) -> bool:
+    """Whether one 32x32->64 multiplication gives the exact product: signed forms need both factors to fit s32."""
+    if factor.type.signed:
+        return -(1 << 31) <= coefficient < 1 << 31
+    if coefficient < 0:
+        hi = None if factor.expr is None else factor.expr.range()[1]
+        return hi is not None and hi < 1 << 31 and coefficient >= -(1 << 31)
+    return coefficient < 1 << 32
+
+
+def _convert(builder: Builder, value: Value, bits: int) -> Value:
+    if value.type.bits == bits or not isinstance(value.operand, ir.Reg):
+        return value
+    sign = "s" if value.type.signed else "u"
+    type = s64 if bits == 64 else u32
+    to = f"{sign if bits == 64 else 'u'}{bits}"
+    key = ("convert", value.operand, bits)
+    made: Value = builder.numbered(key, lambda: _compute(builder, f"cvt.{to}.{sign}{value.type.bits}", type, _operand(value)))
+    return made
+
+
+# ---- one operand --------------------------------------------------------------------------------------------------------
+
+
+class Addresses:
+    """The addresses of one memory operand under one group.
+
+    Parameters
+    ----------
+    builder, group, view
+    repeats : int
+        Number of repeats.
+    atom : int
+        Elements behind one address; consecutive, as the caller has checked.
+    """
+
+    def __init__(self, builder: Builder, group: Group, view: View, repeats: int, atom: int) -> None:
+        assert isinstance(view.storage, Memory)
+        self.builder = builder
+        self.group = group
+        self.view = view
+        self.storage = view.storage
+        self.bits = self.storage.address_bits
+        self.swizzle: Swizzle | None = view.layout.swizzle
+        table = view.layout.table()
+        shape = (group.size, repeats, atom)
+        self.linear = np.broadcast_to(table.linear, table.shape).reshape(shape)[:, :, 0] // 8
+        self.physical = np.broadcast_to(table.m, table.shape).reshape(shape)[:, :, 0] // 8
+        self.symbols = {
+            mono: np.broadcast_to(values, table.shape).reshape(shape)[:, :, 0] for mono, values in table.symbols.items()
+        }
+        self.separable = table.separable
+        self._bases: dict[Any, tuple[ir.Operand, int]] = {}
+
+    def render(self) -> list[ir.Address]:
+        """One address a repeat; emits what computes the base registers."""
+        if not self.separable:
+            return [self._runtime_swizzle(repeat) for repeat in range(self.linear.shape[1])]
+        return [self._address(repeat) for repeat in range(self.linear.shape[1])]
+
+    def _address(self, repeat: int) -> ir.Address:
+        moved = self._moved(repeat)
+        delta = self.physical[:, repeat]
+        for (other, other_moved), (base, start) in self._bases.items():
+            difference = delta - self.physical[:, other]
+            if other_moved == moved and (difference == difference[0]).all() and _encodable(start + int(difference[0])):
+                return ir.Address(base, start + int(difference[0]))  # type: ignore[arg-type]
+        base, start = self._flipped(repeat, moved) or self._base(repeat, moved)
+        self._bases[repeat, moved] = base, start
+        return ir.Address(base, start)  # type: ignore[arg-type]
+
+    def _moved(self, repeat: int) -> tuple[tuple[Monomial, int], ...]:
+        """How the runtime terms of a repeat differ from those of the first one."""
+        return tuple(
+            (mono, int(values[0, repeat] - values[0, 0])) for mono, values in self.symbols.items() if (values[:, repeat] != values[:, 0]).any()
+        )
+
+    def _flipped(self, repeat: int, moved: tuple[tuple[Monomial, int], ...]) -> tuple[ir.Operand, int] | None:
+        """The base of a swizzled repeat as an XOR of an earlier base: legal below the base's alignment."""
+        if self.swizzle is None:
+            return None
+        for (other, other_moved), (base, start) in self._bases.items():
+            flip = self.physical[:, repeat] ^ self.physical[:, other]
+            if other_moved == moved and start == 0 and (flip == flip[0]).all() and int(flip[0]) < self.storage.align and isinstance(base, ir.Reg):
+                value = Value(self.builder, u32 if self.bits == 32 else u64, base, self.builder.region, None)
+                key = ("flip", base, int(flip[0]))
+                made: Value = self.builder.numbered(
+                    key, lambda value=value, flip=flip: _compute(self.builder, f"xor.b{self.bits}", value.type, _operand(value), _integer(int(flip[0])))
+                )
+                return made.operand, 0
+        return None
+
+    def _base(self, repeat: int, moved: tuple[tuple[Monomial, int], ...]) -> tuple[ir.Operand, int]:
+        """A base register for a repeat: storage + thread part (in the prologue) + runtime part (here)."""
+        value, start = self._thread_part(repeat)
+        runtime = Expr({mono: int(values[0, repeat]) for mono, values in self.symbols.items() if self._uniform(values[:, repeat])})
+        runtime = _in_bytes(runtime, self)
+        if runtime.terms:
+            term = materialize(self.builder, runtime, self.bits)
+            base = value if value is not None else self._start()
+            opcode = f"add.{'s64' if self.bits == 64 else 'u32'}"
+            key = ("base", base.operand, term.operand)
+            value = self.builder.numbered(key, lambda: _compute(self.builder, opcode, base.type, _operand(base), _operand(term)))
+        for mono, values in self.symbols.items():
+            if not self._uniform(values[:, repeat]):
+                value = self._strided(value if value is not None else self._start(), mono, values[:, repeat])
+        if value is None:
+            base_operand = self.storage.base
+            return (base_operand if isinstance(base_operand, ir.Sym) else base_operand.operand), start
+        if not _encodable(start):
+            far, value = value, None
+            value = _compute(self.builder, f"add.{'s64' if self.bits == 64 else 'u32'}", far.type, _operand(far), _integer(start))
+            start = 0
+        return value.operand, start
+
+    @staticmethod
+    def _uniform(values: np.ndarray) -> bool:
+        return bool((values == values[0]).all())
+
+    def _start(self) -> Value:
+        """The address of the storage's first byte in a register."""
+        base = self.storage.base
+        if isinstance(base, Value):
+            return base
+        key = ("symbol", base.name)
+        found: Value | None = self.builder.root.numbered.get(key)
+        if found is None:
+            type = u32 if self.bits == 32 else u64
+            given = (base, Given("symbol", base.name))
+            found = _compute(self.builder, f"mov.u{self.bits}", type, given, into=self.builder.prologue)
+            self.builder.root.numbered[key] = found
+        return found
+
+    def _fit(self, offsets: np.ndarray) -> list[tuple[Value, Linear]]:
+        """Programs for the thread part, one for each index that it depends on (CTA of the cluster, thread)."""
+        threads = len(self.group.local)
+        table = offsets.reshape(-1, threads)
+        inner = fit(self.group.local, table[0])
+        if inner is None or (table - table[:, :1] != table[0] - table[0, 0]).any():
+            raise TraceError(
+                f"the addresses of {self.view!r} are no digit-wise linear function of the thread's index",
+                why=f"the offsets of the first threads are {', '.join(map(str, offsets[:8]))} bytes",
+                legal="a layout whose thread axes split evenly, or scope='thread' with explicit indices",
+            )
+        programs = [(self._index(), inner)]
+        rank = table[:, 0] - table[0, 0]
+        cta = fit(np.arange(len(rank)), rank)
+        if cta is not None and cta.digits:
+            programs.append((self._cta_rank(), cta))
+        return programs
+
+    def _index(self) -> Value:
+        """The thread's index in the scope."""
+        builder, group = self.builder, self.group
+        thread = builder.thread_index()
+        if group.span == builder.threads or group.scope == "thread":
+            return thread
+        from ptxgen.tile.program import Digit
+
+        return emit_digit(builder, thread, Digit(1, group.span), builder.prologue)
+
+    def _cta_rank(self) -> Value:
+        return self.builder.special("cluster_ctarank", 0, int(np.prod(self.builder.cluster)) - 1)
+
+    def _thread_part(self, repeat: int) -> tuple[Value | None, int]:
+        """The register with storage + thread part of a repeat, and the constant left for the immediate."""
+        programs = self._fit(self.linear[:, repeat] if self.swizzle is not None else self.physical[:, repeat])
+        start = sum(program.start for _, program in programs)
+        if not any(program.digits for _, program in programs):
+            return None, int(self.physical[0, repeat])
+        if self.swizzle is not None:
+            return self._swizzled(programs, start), 0
+        key = ("thread part", self.storage, tuple((index.operand, program.digits) for index, program in programs))
+        return self._once(key, lambda: self._accumulate(self._start(), programs)), start
+
+    def _once(self, key: Any, make: Any) -> Value:
+        found: Value | None = self.builder.root.numbered.get(key)
+        if found is None:
+            found = self.builder.root.numbered[key] = make()
+        return found
+
+    def _accumulate(self, base: Value, programs: list[tuple[Value, Linear]]) -> Value:
+        """base + the digits times their strides, in the prologue."""
+        into = self.builder.prologue
+        for index, program in programs:
+            for digit, stride in program.digits:
+                value = emit_digit(self.builder, index, digit, into)
+                if base.type.bits == 64:
+                    opcode = "mad.wide.s32" if stride < 0 else "mad.wide.u32"
+                else:
+                    opcode = "mad.lo.u32"
+                    stride %= 1 << 32
+                base = _compute(self.builder, opcode, base.type, _operand(value), _integer(stride), _operand(base), into=into)
+        return base
+
+    def _swizzled(self, programs: list[tuple[Value, Linear]], start: int) -> Value:
+        """storage + swizzle(thread part): the offset is formed in 32 bits, XORed, then added to the aligned base."""
+        builder, into = self.builder, self.builder.prologue
+        assert self.swizzle is not None
+        swizzle = self.swizzle
+        key = ("swizzled", self.storage, swizzle, start, tuple((index.operand, program.digits) for index, program in programs))
+
+        def make() -> Value:
+            zero = Value(builder, u32, ir.Int(start % (1 << 32)), None, None)
+            offset = _xor_swizzle(builder, self._accumulate(zero, programs), swizzle, into)
+            return self._add_offset(offset, into)
+
+        return self._once(key, make)
+
+    def _add_offset(self, offset: Value, into: list[ir.Statement] | None) -> Value:
+        base = self._start()
+        if self.bits == 32:
+            return _compute(self.builder, "add.u32", u32, _operand(base), _operand(offset), into=into)
+        wide = _compute(self.builder, "cvt.u64.u32", u64, _operand(offset), into=into)
+        return _compute(self.builder, "add.s64", u64, _operand(base), _operand(wide), into=into)
+
+    def _strided(self, base: Value, mono: Monomial, coefficients: np.ndarray) -> Value:
+        """Add a runtime stride times the thread's coordinate along it."""
+        builder = self.builder
+        for index, program in self._fit(coefficients):
+            for digit, stride in (*program.digits, *(((None, program.start),) if program.start else ())):
+                step = materialize(builder, _in_bytes(Expr({mono: stride}), self), self.bits)
+                if digit is None:
+                    opcode = "add.s64" if self.bits == 64 else "add.u32"
+                    base = _compute(builder, opcode, base.type, _operand(base), _operand(step))
+                    continue
+                value = _convert(builder, emit_digit(builder, index, digit, builder.prologue), self.bits)
+                opcode = "mad.lo.s64" if self.bits == 64 else "mad.lo.u32"
+                base = _compute(builder, opcode, base.type, _operand(value), _operand(step), _operand(base))
+        return base
+
+    def _runtime_swizzle(self, repeat: int) -> ir.Address:
+        """The address of a repeat whose swizzle depends on a runtime term: linear offset, XOR, base, all here."""
+        builder = self.builder
+        assert self.swizzle is not None
+        programs = self._fit(self.linear[:, repeat])
+        start = sum(program.start for _, program in programs)
+        zero = Value(builder, u32, ir.Int(start % (1 << 32)), None, None)
+        offset = self._accumulate(zero, programs) if any(program.digits for _, program in programs) else zero
+        for mono, values in self.symbols.items():
+            if not self._uniform(values[:, repeat]):
+                raise TraceError(f"{self.view!r}: a runtime stride under a swizzle is not supported", legal="static strides in swizzled tiles")
+            term = materialize(builder, _in_bytes(Expr({mono: int(values[0, repeat])}), self), 32)
+            offset = _compute(builder, "add.u32", u32, _operand(term), _operand(offset))
+        return ir.Address(self._add_offset(_xor_swizzle(builder, offset, self.swizzle, None), None).operand)  # type: ignore[arg-type]
+
+
+def _xor_swizzle(builder: Builder, offset: Value, swizzle: Swizzle, into: list[ir.Statement] | None) -> Value:
+    mask = ((1 << swizzle.bits) - 1) << swizzle.base
+    shifted = _compute(builder, "shr.u32", u32, _operand(offset), _integer(swizzle.shift), into=into)
+    picked = _compute(builder, "and.b32", u32, _operand(shifted), _integer(mask), into=into)
+    return _compute(builder, "xor.b32", u32, _operand(offset), _operand(picked), into=into)
+
+
+def _in_bytes(expr: Expr, of: Addresses) -> Expr:
+    """A displacement in bits as one in bytes."""
+    if expr.terms and expr.divisor() % 8:
+        raise InstructionError(f"{of.view!r} begins inside a byte", example=f"displacement {expr} bits")
+    return expr.floordiv(8)
+
+
+def _encodable(offset: int) -> bool:
+    """Whether an offset fits the immediate of an address (ISA 6.4.1: a 32-bit integer constant)."""
+    return -(1 << 31) <= offset < 1 << 31
+
+
+def scalar_address(builder: Builder, view: View) -> tuple[ir.Address, Given]:
+    """The address of a view's first element, for a raw instruction: base plus the view's offset."""
+    assert isinstance(view.storage, Memory)
+    first = view[(0,) * view.ndim] if view.ndim else view
+    address = Addresses(builder, Group(builder, "thread"), first, 1, 1).render()[0]
+    return address, Given("address", repr(view), space=view.space)
+
+

@@ -1,0 +1,166 @@
+"""`tile.apply`: exactly the named instruction, once for each repeat, over operands split into group | repeat | atom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ptxgen import ir
+from ptxgen.errors import InstructionError, PtxgenError, TraceError
+from ptxgen.instructions.checking import check
+from ptxgen.instructions.grammar import Slot
+from ptxgen.instructions.registry import Match, lookup
+from ptxgen.tile.group import SCOPES, Group
+from ptxgen.tile.operands import MemoryOperand, RegisterOperand, ScalarOperand, TileOperand, refuse
+from ptxgen.tracing.builder import Builder, Value, current
+from ptxgen.tracing.provenance import here
+from ptxgen.tracing.views import Registers, View
+
+__all__ = ["apply"]
+
+
+def apply(opcode: str, *operands: Any, scope: str | None = None, pred: Any = None, **parameters: Any) -> None:
+    """Emit one named instruction for every repeat of its operands' views.
+
+    Parameters
+    ----------
+    opcode : str
+        The exact PTX opcode, such as ``"ld.global.v4.b32"``.
+    *operands : View, traced scalar or constant
+        In the order of the instruction's syntax line. The shape of a view is (*group, *repeat, atom): the group axes stand for the threads of
+        `scope` that are active here, the atom for what one instruction takes, and what lies between is repeated, row-major. A scalar goes with
+        every repeat.
+    scope : {"thread", "warp", "warpgroup", "cta", "cluster"}
+        Which threads the group axes stand for. It launches, elects and synchronises nothing.
+    pred : traced predicate, optional
+        Guards every emitted instruction.
+    **parameters
+        Optional operands by the name that the syntax line gives them, e.g. ``cache_policy=``.
+
+    Raises
+    ------
+    InstructionError
+        Where an operand breaks the contract: its shape, owners, registers, order, alignment, space or type; with one counter-example.
+    """
+    builder = current("tile.apply")
+    where = here()
+    try:
+        matches = lookup(opcode)
+        if scope is None:
+            raise InstructionError("scope is left out", opcode=opcode, legal=f"scope={' | '.join(map(repr, SCOPES))}")
+        group = Group(builder, scope)
+        bound = _bind(builder, matches, operands, parameters, group)
+        _emit(builder, opcode, bound, builder.guard(pred, where), where)
+    except (PtxgenError,) as error:
+        raise (error.at(where) if isinstance(error, (InstructionError, TraceError)) else error) from None
+
+
+def _bind(
+    builder: Builder, matches: Sequence[Match], operands: Sequence[Any], parameters: dict[str, Any], group: Group
+) -> list[TileOperand]:
+    """Give each operand its contract: the form whose operand list has these operands and parameters."""
+    complaints: list[PtxgenError] = []
+    for match, slots in _candidates(matches):
+        names = [slot.name for slot in slots]
+        positional = [name for name in names if name not in parameters]
+        if len(positional) != len(operands) or any(name not in names for name in parameters):
+            continue
+        values = {**dict(zip(positional, operands)), **parameters}
+        try:
+            bound = [_operand(builder, match, slot, values[slot.name], group) for slot in slots]
+            checked = check(match.opcode, [one.given() for one in bound])
+            builder.need(checked.match)
+            return bound
+        except (InstructionError, TraceError) as error:
+            complaints.append(error)
+    if complaints:
+        raise complaints[0]
+    match = matches[0]
+    raise InstructionError(
+        f"takes {_counts(matches)} operands, not {len(operands) + len(parameters)}",
+        opcode=match.opcode, section=match.entry.section, legal=match.form.syntax,
+    )  # fmt: skip
+
+
+def _candidates(matches: Sequence[Match]) -> Iterator[tuple[Match, tuple[Slot, ...]]]:
+    for match in matches:
+        for slots in match.form.operand_lists:
+            yield match, slots
+
+
+def _counts(matches: Sequence[Match]) -> str:
+    return " or ".join(map(str, sorted({len(slots) for _, slots in _candidates(matches)})))
+
+
+def _operand(builder: Builder, match: Match, slot: Slot, value: Any, group: Group) -> TileOperand:
+    contract = match.entry.operands[slot.name]
+    if contract.kind in ("label", "symbol", "function") or slot.second or slot.inner:
+        raise refuse(match, slot.name, "is no operand of a tile operation", legal=f'the raw call px.ptx["{match.opcode}"](...)')
+    if not isinstance(value, View):
+        if contract.kind == "address":
+            raise refuse(match, slot.name, f"{value!r} is no view of memory", legal="a px.Tensor parameter, a px.shared tile, or a view of one")
+        return ScalarOperand(match, slot.name, contract, builder.scalar(value, match.type(contract.type)))
+    builder.visible_region(value.region, value.where)
+    atom = match.count(contract.vector)
+    if contract.kind == "address":
+        if isinstance(value.storage, Registers):
+            raise refuse(match, slot.name, f"{value!r} is a register tile where the instruction takes memory", legal="a view of memory")
+        return MemoryOperand(match, slot.name, contract, value, group, atom)
+    if not isinstance(value.storage, Registers):
+        raise refuse(
+            match, slot.name, f"{value!r} is memory where the instruction takes registers", legal="a px.local tile; load it with ld first"
+        )
+    return RegisterOperand(match, slot.name, contract, value, group, atom)
+
+
+def _emit(builder: Builder, opcode: str, operands: list[TileOperand], guard: ir.Guard | None, where: Any) -> None:
+    match = operands[0].match
+    shape = common_repeats(match, operands)
+    repeats = prod(shape)
+    for one in operands:
+        if isinstance(one, RegisterOperand) and one.contract.role == "out":
+            one.check_distinct()
+    _check_aliasing(match, operands, shape)
+    columns = [one.render(repeats) for one in operands]
+    for row in zip(*columns):
+        builder.append(ir.Instruction(opcode, row, guard, where))
+
+
+def common_repeats(match: Match, operands: list[TileOperand]) -> tuple[int, ...]:
+    """The repeat axes, which all views share."""
+    views = [one for one in operands if one.repeat_shape is not None]
+    if not views:
+        raise InstructionError("no operand is a view", opcode=match.opcode, legal=f'the raw call px.ptx["{match.opcode}"](...)')
+    first = views[0]
+    for one in views[1:]:
+        if one.repeat_shape != first.repeat_shape:
+            raise refuse(
+                match, one.name, f"its repeat axes are {one.repeat_shape}, those of operand {first.name} are {first.repeat_shape}",
+                rule="every operand has the same repeats, one instruction each", legal="views with equal repeat axes",
+            )  # fmt: skip
+    assert first.repeat_shape is not None
+    return first.repeat_shape
+
+
+def _check_aliasing(match: Match, operands: list[TileOperand], shape: tuple[int, ...]) -> None:
+    """Refuse a destination that overwrites, in an earlier repeat, a register that a later repeat reads."""
+    outputs = [one for one in operands if isinstance(one, RegisterOperand) and one.contract.role != "in"]
+    inputs = [one for one in operands if isinstance(one, RegisterOperand) and one.contract.role != "out"]
+    for written, read in product(outputs, inputs):
+        if written.storage is not read.storage:
+            continue
+        writer = {int(slot): r for r, row in reversed(list(enumerate(written.slots))) for slot in row}
+        for r, row in enumerate(read.slots):
+            early = next((int(slot) for slot in row if writer.get(int(slot), r) < r), None)
+            if early is not None:
+                at, before = (tuple(int(i) for i in np.unravel_index(k, shape)) for k in (r, writer[early]))
+                raise refuse(
+                    match, written.name, f"{written.view!r} overwrites registers that operand {read.name} still reads",
+                    rule="repeats run in row-major order, each as one instruction",
+                    example=f"repeat {before} writes register {early}, which repeat {at} reads",
+                    legal="a destination tile of its own, or the same element order in both",
+                )  # fmt: skip

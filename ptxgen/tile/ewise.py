@@ -1,0 +1,147 @@
+"""`tile.ewise`: a scalar function applied to every element of register tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+from ptxgen import ir
+from ptxgen.errors import InstructionError, TraceError
+from ptxgen.instructions.grammar import forms
+from ptxgen.instructions.language import Operand, instruction, out, source
+from ptxgen.instructions.registry import Match
+from ptxgen.instructions.types import Type
+from ptxgen.tile.apply import common_repeats
+from ptxgen.tile.group import SCOPES, Group
+from ptxgen.tile.operands import RegisterOperand, refuse
+from ptxgen.tracing.builder import Builder, Region, Value, current
+from ptxgen.tracing.provenance import here
+from ptxgen.tracing.values import Scalar, mov_opcode
+from ptxgen.tracing.views import Registers, View
+
+__all__ = ["ewise"]
+
+# The scalar function's operands in the contract language: one register of any type each, so that tiles are checked as everywhere.
+_CONTRACT = instruction(
+    "tile.ewise",
+    section="",
+    summary="A scalar function, once for every element.",
+    syntax="ewise dst, src;",
+    operands={"dst": out("b32"), "src": source("b32")},
+)
+
+
+def ewise(function: Callable[..., Any], dst: View | tuple[View, ...], *srcs: Any, scope: str | None = None) -> None:
+    """Apply a scalar function to every element.
+
+    Parameters
+    ----------
+    function : callable
+        Takes one traced scalar for each source and returns one for each destination (a tuple for several). It is traced once an element.
+    dst : View or tuple of View
+        Register tiles of shape (*group, *repeat). The results must have their element types; nothing is converted.
+    *srcs : View or scalar
+        Register tiles of the same repeats, possibly `dst` itself in any arrangement: every element is read before any is overwritten.
+    scope : {"thread", "warp", "warpgroup", "cta", "cluster"}
+        As for `tile.apply`.
+
+    Raises
+    ------
+    InstructionError
+        Where a tile's shape, owners or registers do not fit.
+    TraceError
+        Where the function's results do not have the destinations' types.
+    """
+    builder = current("tile.ewise")
+    where = here()
+    try:
+        if scope is None:
+            raise InstructionError("scope is left out", opcode="tile.ewise", legal=f"scope={' | '.join(map(repr, SCOPES))}")
+        _run(builder, function, dst if isinstance(dst, tuple) else (dst,), srcs, Group(builder, scope), where)
+    except (InstructionError, TraceError) as error:
+        raise error.at(where) from None
+
+
+def _run(builder: Builder, function: Callable[..., Any], dsts: tuple[View, ...], srcs: tuple[Any, ...], group: Group, where: Any) -> None:
+    match = Match("tile.ewise", forms(_CONTRACT)[0], {})
+    outputs = [_tile(match, "dst", view, group, _CONTRACT.operands["dst"]) for view in dsts]
+    inputs = [_tile(match, "src", one, group, _CONTRACT.operands["src"]) if isinstance(one, View) else one for one in srcs]
+    tiles = [one for one in inputs if isinstance(one, RegisterOperand)]
+    repeats = prod(common_repeats(match, [*outputs, *tiles]))
+    for one in outputs:
+        one.check_distinct()
+    late = _overwritten(outputs, tiles, repeats)
+    pending: list[tuple[ir.Reg, Value, Type]] = []
+    for element in range(repeats):
+        region = Region(builder.region, "tile.ewise", where)
+        outer, builder.region = builder.region, region
+        try:
+            start = len(builder.body)
+            results = function(*(_element(builder, one, element) for one in inputs))
+            results = results if isinstance(results, tuple) else (results,)
+            _check_results(builder, results, outputs, where)
+            for one, result in zip(outputs, results):
+                target = one.storage.registers[int(one.slots[element, 0])]
+                value = builder.scalar(result, one.view.dtype)
+                if late:
+                    pending.append((target, value, one.view.dtype))
+                else:
+                    _store(builder, target, value, one.view.dtype, start)
+        finally:
+            builder.region = outer
+    for target, value, dtype in pending:
+        _store(builder, target, value, dtype, len(builder.body))
+
+
+def _tile(match: Match, name: str, view: Any, group: Group, contract: Operand) -> RegisterOperand:
+    if not isinstance(view, View) or not isinstance(view.storage, Registers):
+        raise refuse(match, name, f"{view!r} is no register tile", legal="a px.local tile; load memory with tile.apply first")
+    view.builder.visible_region(view.region, view.where)
+    return RegisterOperand(match, name, contract, view.view(*view.shape, 1), group, 1)
+
+
+def _element(builder: Builder, one: Any, element: int) -> Any:
+    if not isinstance(one, RegisterOperand):
+        return one
+    return Scalar(builder, one.view.dtype, one.storage.registers[int(one.slots[element, 0])], builder.region, here())
+
+
+def _check_results(builder: Builder, results: tuple[Any, ...], outputs: list[RegisterOperand], where: Any) -> None:
+    if len(results) != len(outputs):
+        raise TraceError(f"the function returns {len(results)} values for {len(outputs)} destinations", where=where)
+    for result, one in zip(results, outputs):
+        wanted = one.view.dtype
+        if isinstance(result, Value) and result.type.name != wanted.name:
+            raise TraceError(
+                f"the function returns .{result.type.name} for elements of .{wanted.name}",
+                where=where, why="ewise converts nothing", legal=f"return x.to(px.{wanted.name}) or x.bitcast(px.{wanted.name})",
+            )  # fmt: skip
+
+
+def _overwritten(outputs: list[RegisterOperand], inputs: list[RegisterOperand], repeats: int) -> bool:
+    """Whether some element is written before a later element reads the same register."""
+    for written in outputs:
+        writer = {int(written.slots[r, 0]): r for r in range(repeats)}
+        for read in inputs:
+            if read.storage is written.storage and any(writer.get(int(read.slots[r, 0]), r) < r for r in range(repeats)):
+                return True
+    return len(outputs) > 1 and any(read.storage is written.storage for read in inputs for written in outputs)
+
+
+def _store(builder: Builder, target: ir.Reg, value: Value, dtype: Type, start: int) -> None:
+    """Put a result into its register: the instruction that made it writes there itself where that is its only purpose."""
+    last = builder.body[-1] if len(builder.body) > start else None
+    if (
+        isinstance(last, ir.Instruction)
+        and last.guard is None
+        and last.operands
+        and last.operands[0] == value.operand
+        and value.operand != target
+        and value.region is builder.region
+    ):
+        builder.body[-1] = ir.Instruction(last.opcode, (target, *last.operands[1:]), None, last.where)
+        value.operand = target
+        return
+    if value.operand != target:
+        builder.append(ir.Instruction(mov_opcode(dtype), (target, value.operand), None, value.where))

@@ -1,0 +1,133 @@
+"""Execution scopes: which threads the leading axes of an operand stand for."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from ptxgen.errors import TraceError
+from ptxgen.layouts.axes import cbx, cby, cbz
+from ptxgen.layouts.expr import Monomial
+from ptxgen.layouts.table import Table
+from ptxgen.tracing.builder import Builder
+
+__all__ = ["SCOPES", "Group"]
+
+SCOPES = ("thread", "warp", "warpgroup", "cta", "cluster")
+_SIZES = {"warp": 32, "warpgroup": 128}
+
+
+class Group:
+    """The threads that issue a thread instruction at a scope.
+
+    Attributes
+    ----------
+    scope : str
+    size : int
+        Their number; the leading axes of every operand multiply to it. 1 at thread scope, where no axes stand for threads.
+    local : ndarray of shape (threads,)
+        For each of them its index in the scope (lane, thread of the warpgroup, thread of the block).
+    ctas : tuple of int
+        Cluster extents (z, y, x) in front of the threads; empty below cluster scope.
+    """
+
+    __slots__ = ("active", "builder", "ctas", "local", "scope", "size", "span")
+
+    def __init__(self, builder: Builder, scope: str) -> None:
+        if scope not in SCOPES:
+            raise TraceError(f"{scope!r} is no execution scope", legal=f"scope={' | '.join(repr(one) for one in SCOPES)}")
+        self.builder = builder
+        self.scope = scope
+        self.active = builder.active_threads()
+        if not len(self.active):
+            raise TraceError("no thread is active here", why="the guards around this line exclude each other")
+        self.span = 1 if scope == "thread" else min(_SIZES.get(scope, builder.threads), builder.threads)
+        self.local = np.zeros(1, np.int64) if scope == "thread" else self._local()
+        self.ctas = tuple(reversed(builder.cluster)) if scope == "cluster" else ()
+        self.size = len(self.local) * prod(self.ctas)
+
+    def _local(self) -> np.ndarray:
+        """The indices inside the scope that are active, the same in each of the scope's instances that has any."""
+        local = np.unique(self.active % self.span)
+        instances = len(np.unique(self.active // self.span))
+        if len(self.active) != len(local) * instances:
+            raise TraceError(
+                f"the threads that the guards leave active are not the same in every {self.scope} of the block",
+                why=f"{len(self.active)} threads are active, spread over {instances} {self.scope}s",
+                legal="a larger scope, or guards that cut between warps",
+            )
+        return local
+
+    def split(self, shape: tuple[int, ...]) -> int | None:
+        """How many leading axes of `shape` are the group's; None where no leading axes multiply to its size."""
+        if self.scope == "thread":
+            return 0
+        total = 1
+        for count, extent in enumerate(shape):
+            if total == self.size and (count or self.size == 1) and extent != 1:
+                return count
+            total *= extent
+            if total == self.size:
+                return count + 1
+        return None
+
+    def spelled(self) -> str:
+        """The usual spelling of the group's axes, for messages."""
+        threads = len(self.local)
+        inner = f"({threads // 32}, 32)" if threads % 32 == 0 and threads > 32 else f"({threads},)"
+        if self.scope == "thread":
+            return "no group axes"
+        return f"{(*self.ctas, *((threads // 32, 32) if threads % 32 == 0 and threads > 32 else (threads,)))}" if self.ctas else inner
+
+    def wrong_owner(self, table: Table, rest: int) -> tuple[int, int, str] | None:
+        """The first (group index, remaining index, text) at which a register is owned by another thread than the issuing one.
+
+        `table` are the positions of a register operand, whose remaining (repeat and atom) coordinates number `rest`.
+        """
+        if table.thread is None:
+            threads = len(self.local)
+            return None if self.scope == "thread" or threads == 1 else (min(1, threads - 1), 0, "no thread axis: every thread's")
+        constant = np.broadcast_to(table.thread, table.shape).reshape(self.size, rest)
+        for axis, wanted in zip((cbz, cby, cbx), self._cta_digits()):
+            found = np.broadcast_to(table.axes.get(axis, np.zeros((), np.int64)), table.shape).reshape(self.size, rest)
+            wrong = np.argwhere(found != wanted[:, None])
+            if len(wrong):
+                g, e = map(int, wrong[0])
+                return g, e, f"CTA {int(found[g, e])} along {axis} of the cluster instead of {int(wanted[g])}"
+        return self._wrong_thread(constant, table.thread_symbols, table.shape, rest)
+
+    def _cta_digits(self) -> list[np.ndarray]:
+        if not self.ctas:
+            return []
+        z, y, x = self.ctas
+        rank = np.arange(self.size) // len(self.local)
+        return [rank // (y * x), rank // x % y, rank % x]
+
+    def _wrong_thread(
+        self, constant: np.ndarray, symbols: dict[Monomial, np.ndarray], shape: tuple[int, ...], rest: int
+    ) -> tuple[int, int, str] | None:
+        """Compare the owner with the issuing thread in every instance of the scope."""
+        local = np.tile(self.local, self.size // len(self.local))
+        if not symbols and int(constant.max()) < self.span < self.builder.threads and self.scope != "thread":
+            instances = np.zeros(1, np.int64)  # a layout that names no warp means each warp's own
+        elif self.scope == "thread":
+            instances = self.active
+        else:
+            instances = np.unique(self.active // self.span) * self.span
+        for start in instances:
+            owner = constant.copy()
+            thread = int(start) + local
+            for monomial, coefficients in symbols.items():
+                factor = np.ones(len(local), np.int64)
+                for symbol in monomial:
+                    values = self.builder.thread_arrays.get(symbol)
+                    if values is None:
+                        return 0, 0, f"thread {symbol.name} (known only at run time)"
+                    factor = factor * values[thread]
+                owner = owner + np.broadcast_to(coefficients, shape).reshape(self.size, rest) * factor[:, None]
+            wrong = np.argwhere(owner != thread[:, None])
+            if len(wrong):
+                g, e = map(int, wrong[0])
+                return g, e, f"thread {int(owner[g, e])} instead of thread {int(thread[g])}"
+        return None

@@ -1,0 +1,137 @@
+"""Address programs: small integer programs from a thread's index to a byte offset, found from a table and proved against it.
+
+A program is a tree of 32-bit unsigned operations on the index. `fit` finds one for a table of offsets (ISA instructions shl, shr, and,
+mad, rem do the work), and `Node.evaluate` runs the very operations that `emit` writes, modulo 2**32, so that the text is checked over all threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ptxgen import ir
+from ptxgen.instructions.checking import Given
+from ptxgen.instructions.types import u32
+from ptxgen.tracing.builder import Builder, Value, given_register, given_value
+
+__all__ = ["Digit", "Linear", "emit_digit", "evaluate_digit", "fit"]
+
+
+class Digit(NamedTuple):
+    """``index // inner % extent`` as a 32-bit value; `extent` 0 leaves out the remainder (it is the topmost digit)."""
+
+    inner: int
+    extent: int
+
+
+class Linear(NamedTuple):
+    """``start + sum(digit * stride)``, in bytes."""
+
+    start: int
+    digits: tuple[tuple[Digit, int], ...]
+
+    def evaluate(self, index: np.ndarray) -> np.ndarray:
+        """The offsets of the program at thread indices, as exact integers."""
+        total = np.full(index.shape, self.start, np.int64)
+        for digit, stride in self.digits:
+            total = total + evaluate_digit(digit, index) * stride
+        return total
+
+
+def evaluate_digit(digit: Digit, index: np.ndarray) -> np.ndarray:
+    """A digit's values, by the operations that `emit_digit` writes."""
+    value = index // digit.inner
+    return value % digit.extent if digit.extent else value
+
+
+def fit(index: np.ndarray, offsets: np.ndarray) -> Linear | None:
+    """The program whose values at `index` (ascending thread indices) are `offsets`; None where the table is not digit-wise linear.
+
+    The result is proved: its own evaluation equals the table.
+    """
+    if len(index) == 1 or (offsets == offsets[0]).all():
+        return Linear(int(offsets[0]), ())
+    found = _affine(index, offsets) or _digits(index, offsets)
+    return found if found is not None and (found.evaluate(index) == offsets).all() else None
+
+
+def _affine(index: np.ndarray, offsets: np.ndarray) -> Linear | None:
+    slope, rest = divmod(int(offsets[1] - offsets[0]), int(index[1] - index[0]))
+    if rest or (offsets - offsets[0] != (index - index[0]) * slope).any():
+        return None
+    return Linear(int(offsets[0] - index[0] * slope), ((Digit(1, 0), slope),))
+
+
+def _digits(index: np.ndarray, offsets: np.ndarray) -> Linear | None:
+    """Cut the index into digits, lowest first, each as large as its stride holds."""
+    count, first = len(index), int(index[0])
+    if (np.diff(index) != 1).any():
+        return None
+    values = offsets.astype(np.int64)
+    digits: list[tuple[Digit, int]] = []
+    inner = 1
+    while inner < count:
+        extent = _extent(values, inner)
+        if extent is None or first % (inner * extent) and inner * extent < count:
+            return None
+        digits.append((Digit(inner, extent if inner * extent < count else 0), int(values[inner] - values[0])))
+        inner *= extent
+    start = int(values[0]) - sum(int(evaluate_digit(digit, index[:1])[0]) * stride for digit, stride in digits)
+    return Linear(start, tuple((digit, stride) for digit, stride in digits if stride))
+
+
+def _extent(values: np.ndarray, inner: int) -> int | None:
+    """The largest extent, dividing what is left, along which blocks of `inner` values repeat at one distance."""
+    blocks = len(values) // inner
+    if blocks * inner != len(values):
+        return None
+    table = values.reshape(blocks, inner)
+    step = int(table[1, 0] - table[0, 0]) if blocks > 1 else 0
+    good = 1
+    for extent in range(2, blocks + 1):
+        if (table[extent - 1] - table[0] != step * (extent - 1)).any():
+            break
+        if blocks % extent == 0:
+            good = extent
+    return good if good > 1 else None
+
+
+def emit_digit(builder: Builder, index: Value, digit: Digit, into: list[ir.Statement]) -> Value:
+    """Write a digit of the thread index, once; shifts and masks where the numbers are powers of two."""
+
+    def make() -> Value:
+        value = index
+        if digit.inner > 1:
+            value = _divide(builder, value, digit.inner, into)
+        if digit.extent:
+            power = digit.extent & (digit.extent - 1) == 0
+            opcode, constant = ("and.b32", digit.extent - 1) if power else ("rem.u32", digit.extent)
+            value = _operate(builder, opcode, value, constant, into)
+        return value
+
+    if digit == Digit(1, 0):
+        return index
+    key = ("digit", index.operand, digit)
+    found: Value | None = builder.root.numbered.get(key)
+    if found is None:
+        found = builder.root.numbered[key] = make()
+    return found
+
+
+def _divide(builder: Builder, value: Value, by: int, into: list[ir.Statement]) -> Value:
+    if by & (by - 1) == 0:
+        return _operate(builder, "shr.u32", value, by.bit_length() - 1, into)
+    return _operate(builder, "div.u32", value, by, into)
+
+
+def _operate(builder: Builder, opcode: str, value: Value, constant: int, into: list[ir.Statement]) -> Value:
+    target = builder.register(u32)
+    given: list[tuple[ir.Operand, Given]] = [
+        (target, given_register(target, u32)),
+        (value.operand, given_value(value)),
+        (ir.Int(constant), Given("int", str(constant), value=constant)),
+    ]
+    where: Any = None
+    builder.emit(opcode, given, into=into, where=where)
+    return Value(builder, u32, target, builder.root, where)

@@ -1,0 +1,281 @@
+"""Tensors inside a trace: views of memory or of register tiles. Views never move data.
+
+A view is a storage and a layout in bits. Everything that selects or reorders (`view`, `rearrange`, `permute`, `sub`, indexing)
+gives another view of the same storage; whatever part it selects is proved to lie inside, with the guards in force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Union
+
+from ptxgen import ir
+from ptxgen.errors import LayoutError, TraceError
+from ptxgen.instructions.checking import Given
+from ptxgen.instructions.types import Type
+from ptxgen.layouts.axes import m
+from ptxgen.layouts.expr import Expr, Scalar, counterexample, prove_nonnegative
+from ptxgen.layouts.layout import Layout
+from ptxgen.tracing.builder import Builder, Value, register_class
+from ptxgen.tracing.provenance import Where, here
+
+__all__ = ["Memory", "Registers", "View", "index_expr"]
+
+
+class Memory:
+    """A tensor's memory.
+
+    Attributes
+    ----------
+    name : str
+        The parameter or variable, for messages.
+    space : str
+        State space without its dot.
+    base : Value or ir.Sym
+        The address of its first byte: a register read in the prologue, or a variable's symbol.
+    align : int
+        Bytes that divide the base address.
+    """
+
+    __slots__ = ("align", "base", "name", "space")
+
+    def __init__(self, name: str, space: str, base: Value | ir.Sym, align: int) -> None:
+        self.name = name
+        self.space = space
+        self.base = base
+        self.align = align
+
+    @property
+    def address_bits(self) -> int:
+        """Addresses in the shared window are 32-bit, all others 64-bit."""
+        return 32 if self.space == "shared" else 64
+
+
+class Registers:
+    """A register tile's registers, in each thread the same names; `container` is the type of one."""
+
+    __slots__ = ("container", "name", "registers")
+
+    def __init__(self, name: str, container: Type, registers: Sequence[ir.Reg]) -> None:
+        self.name = name
+        self.container = container
+        self.registers = tuple(registers)
+
+    @property
+    def declared(self) -> str:
+        """The type in the ``.reg`` declaration."""
+        return register_class(self.container)[0]
+
+
+Index = Union[int, Value, Expr, slice, Any]
+
+
+def index_expr(index: Any, builder: Builder, what: str) -> Scalar:
+    """An index as an integer expression: an int, a traced integer, a named dim, or an Expr."""
+    if isinstance(index, Expr) or (isinstance(index, int) and not isinstance(index, bool)):
+        return index
+    value = index.__ptxgen_value__(builder) if hasattr(index, "__ptxgen_value__") else index
+    if isinstance(value, Value):
+        builder.visible(value, here())
+        if not value.type.is_integer:
+            raise TraceError(f"{what} is a .{value.type.name} where an integer is needed", where=here(), legal="index with u32, s32, u64 or s64")
+        expr = value.expr if value.expr is not None else builder.symbol(_name(value), value)
+        return expr if expr.constant is None else expr.constant
+    if hasattr(index, "__index__"):
+        return int(index.__index__())
+    raise TraceError(f"{what} is {index!r}, which is no index", where=here(), legal="an int, a traced integer, or a slice of these")
+
+
+def _name(value: Value) -> str:
+    operand = value.operand
+    return operand.name if isinstance(operand, ir.Reg) else str(operand)
+
+
+class View:
+    """A traced tensor.
+
+    Attributes
+    ----------
+    dtype : Type
+        Element type.
+    shape : tuple
+        Ints, and named runtime dims as expressions.
+    layout : Layout
+        Positions in bits from the storage's first bit.
+    """
+
+    __slots__ = ("builder", "dtype", "layout", "region", "storage", "where")
+    __array_ufunc__ = None
+
+    def __init__(self, builder: Builder, dtype: Type, storage: Memory | Registers, layout: Layout, where: Where) -> None:
+        self.builder = builder
+        self.dtype = dtype
+        self.storage = storage
+        self.layout = layout
+        self.where = where
+        self.region = builder.region
+
+    def _with(self, layout: Layout, dtype: Type | None = None) -> View:
+        return View(self.builder, dtype or self.dtype, self.storage, layout, here())
+
+    @property
+    def shape(self) -> tuple[Scalar, ...]:
+        return self.layout.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.layout.ndim
+
+    @property
+    def space(self) -> str:
+        """State space without its dot; ``"reg"`` for a register tile."""
+        return self.storage.space if isinstance(self.storage, Memory) else "reg"
+
+    def __repr__(self) -> str:
+        shape = ", ".join(map(str, self.shape))
+        return f"{self.storage.name}[{shape}] {self.dtype.name} in .{self.space}"
+
+    def __iter__(self) -> Any:
+        raise TraceError(f"{self!r} can't be iterated over", where=here(), legal="index it: for k in range(n): x[k] (unrolled)")
+
+    # ---- the same elements in another arrangement ---------------------------------------------------------------------
+
+    def view(self, *shape_or_dtype: Any, dtype: Type | None = None) -> View:
+        """The same storage in another shape (row-major order kept), or as elements of another type.
+
+        Parameters
+        ----------
+        *shape_or_dtype : int or tuple of int, or Type
+            ``v.view(4, 8)``, ``v.view((4, 8))``, ``v.view(px.b32)``, ``v.view((4, 8), dtype=px.b32)``. A type is applied first: the last
+            dimension grows or shrinks.
+
+        Raises
+        ------
+        LayoutError
+            Where an extent does not split, or elements would be cut, by a swizzle or a register.
+        """
+        given = list(shape_or_dtype)
+        if given and isinstance(given[0], Type):
+            dtype = given.pop(0)
+        layout = self.layout if dtype is None else self._retyped(dtype)
+        if given:
+            shape = given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
+            layout = layout.reshape(*shape) if shape else layout.reshape(())
+        return self._with(layout, dtype)
+
+    def _retyped(self, dtype: Type) -> Layout:
+        storage = self.storage
+        if isinstance(storage, Registers) and dtype.bits > storage.container.bits:
+            raise LayoutError(
+                f"{self!r}: an element of .{dtype.name} does not fit into its registers of .{storage.container.name}; "
+                f"declare the tile with container=b{dtype.bits}"
+            )
+        return self.layout.retype(self.dtype.bits, dtype.bits)
+
+    def rearrange(self, pattern: str, **sizes: int) -> View:
+        """Split, permute and merge axes by an einops pattern: ``v.rearrange("(w l) c -> w l c", l=32)``."""
+        return self._with(self.layout.rearrange(pattern, **sizes))
+
+    def permute(self, *order: int) -> View:
+        """The axes in another order."""
+        return self._with(self.layout.permute(*order))
+
+    # ---- a part of the elements ---------------------------------------------------------------------------------------
+
+    def sub(self, starts: Sequence[Index], shape: Sequence[int], steps: Sequence[int] | None = None) -> View:
+        """The box of extents `shape` that begins at `starts` (ints or traced integers), every `steps`-th element.
+
+        Raises
+        ------
+        TraceError
+            Where it is not proved to lie inside; the message gives values that would leave it, or the guard that is missing.
+        """
+        if not len(starts) == len(shape) == self.ndim:
+            raise LayoutError(f"sub of {self!r} needs {self.ndim} starts and extents, not {len(starts)} and {len(shape)}")
+        steps = [1] * self.ndim if steps is None else steps
+        exprs = [index_expr(start, self.builder, f"start {axis}") for axis, start in enumerate(starts)]
+        for axis, (start, extent, step) in enumerate(zip(exprs, shape, steps)):
+            self._prove_inside(axis, start, (extent - 1) * step)
+        return self._with(self.layout.sub(exprs, shape, steps))
+
+    def __getitem__(self, index: Any) -> View:
+        """NumPy's basic indexing: an int or traced integer drops the axis, a slice (positive step) keeps it, ``...`` fills up."""
+        items = list(index) if isinstance(index, tuple) else [index]
+        if items.count(Ellipsis) > 1:
+            raise LayoutError(f"index of {self!r} has more than one ellipsis")
+        if Ellipsis in items:
+            at = items.index(Ellipsis)
+            items[at : at + 1] = [slice(None)] * (self.ndim - len(items) + 1)
+        if len(items) > self.ndim:
+            raise LayoutError(f"{len(items)} indices into {self!r}, which has {self.ndim} axes")
+        resolved = [self._index(axis, item) for axis, item in enumerate(items)]
+        return self._with(self.layout[tuple(resolved)])
+
+    def _index(self, axis: int, item: Any) -> Any:
+        if not isinstance(item, slice):
+            return self._index_one(axis, index_expr(item, self.builder, f"index {axis}"))
+        if item == slice(None):
+            return item
+        extent = self.shape[axis]
+        start = 0 if item.start is None else index_expr(item.start, self.builder, f"start {axis}")
+        stop = extent if item.stop is None else index_expr(item.stop, self.builder, f"stop {axis}")
+        step = 1 if item.step is None else item.step
+        length = Expr.of(stop) - start
+        if length.constant is None:
+            raise TraceError(
+                f"the slice of axis {axis} of {self!r} has the runtime length {length}",
+                where=here(),
+                legal="a slice start : start + n with a static n, or a loop over single elements",
+            )
+        if isinstance(start, int) and isinstance(stop, int):
+            return slice(start, stop, step)  # constant bounds are the layout's to check
+        self._prove_inside(axis, start, length.constant - 1)
+        return slice(start, stop, step)
+
+    def _index_one(self, axis: int, at: Scalar) -> Scalar:
+        extent = self.shape[axis]
+        if isinstance(at, int) and at < 0 and isinstance(extent, int):
+            at += extent
+        self._prove_inside(axis, at, 0)
+        return at
+
+    def _prove_inside(self, axis: int, start: Scalar, last: int) -> None:
+        """Prove 0 <= start and start + last < extent with the facts in force."""
+        extent = self.shape[axis]
+        facts = self.builder.facts()
+        for goal, rule in ((Expr.of(start), "at least 0"), (Expr.of(extent) - 1 - start - last, f"below {extent}")):
+            if prove_nonnegative(goal, facts):
+                continue
+            last_text = f" to {start} + {last}" if last else ""
+            found = counterexample(goal, facts)
+            shown = ", ".join(f"{symbol.name} = {value}" for symbol, value in (found or {}).items())
+            raise TraceError(
+                f"index {start}{last_text} of axis {axis} of {self!r} is not proved to be {rule}",
+                where=here(),
+                why=f"it leaves the tensor for {shown}" if shown else "nothing known here bounds it",
+                legal=f"guard it: with px.if_(index < {extent}): ...; or make the extents divide",
+            )
+
+    # ---- as an operand of one instruction -----------------------------------------------------------------------------
+
+    def __ptxgen_address__(self, builder: Builder) -> tuple[ir.Address, Given]:
+        """The address of this view's first element, as a raw instruction takes it."""
+        from ptxgen.tile.addresses import scalar_address
+
+        if not isinstance(self.storage, Memory):
+            raise TraceError(f"{self!r} is a register tile and has no address", where=here())
+        return scalar_address(builder, self)
+
+    def known_align(self) -> int:
+        """Bytes that are known to divide the address of every element: from the base, every stride and the offset."""
+        from math import gcd
+
+        if not isinstance(self.storage, Memory):
+            return 0
+        bits = self.storage.align * 8
+        for dims in self.layout.dims:
+            for extent, stride in dims:
+                if extent != 1:
+                    bits = gcd(bits, Expr.of(stride[m]).divisor())
+        bits = gcd(bits, Expr.of(self.layout.offset[m]).divisor())
+        return bits // 8
