@@ -182,10 +182,14 @@ def _operand_lists(text: str) -> tuple[tuple[Slot, ...], ...]:
     return (tuple(slots),)
 
 
-class Form:
-    """One syntax line of an entry, compiled."""
+def _operand_names(slots: Sequence[Slot]) -> frozenset[str]:
+    return frozenset(name for slot in slots for name in (slot.name, slot.second, *slot.inner) if name)
 
-    __slots__ = ("default_type", "elements", "entry", "head", "operand_lists", "syntax")
+
+class Form:
+    """One syntax line of an entry, compiled. `required` are the operands that stand in each of its operand lists."""
+
+    __slots__ = ("default_type", "elements", "entry", "head", "operand_lists", "required", "syntax")
 
     def __init__(self, entry: Entry, syntax: str, choices: Mapping[str, tuple[tuple[str, ...], ...]]) -> None:
         self.entry = entry
@@ -194,6 +198,7 @@ class Form:
         self.head = re.match(r"\w+", opcode)[0]  # type: ignore[index]
         self.elements = _parse_opcode(opcode[len(self.head) :], choices, syntax)
         self.operand_lists = _operand_lists(operands)
+        self.required = frozenset.intersection(*(_operand_names(slots) for slots in self.operand_lists))
         literal_types = [part for part in _OPCODE_PART.findall(opcode) if part[1:] in TYPES and part not in choices]
         self.default_type = literal_types[-1] if literal_types else None
 
@@ -337,12 +342,13 @@ def parse_version(text: str) -> Version:
     return int(major), int(minor)
 
 
-def availability(entry: Entry, bindings: Bindings) -> tuple[Version, frozenset[str]]:
+def availability(form: Form, bindings: Bindings) -> tuple[Version, frozenset[str]]:
     """The first PTX version of a variant, and the targets that have it."""
+    known = {**bindings, **dict.fromkeys(form.required, True)}
     version: Version = (1, 0)
     targets = frozenset(FIRST_VERSION)
-    for since in entry.since:
-        if condition(since.when).holds(bindings):
+    for since in form.entry.since:
+        if condition(since.when).holds(known):
             version = max(version, parse_version(since.ptx))
             targets &= target_set(since.targets)
     return version, targets

@@ -145,7 +145,10 @@ class Rule:
 
 
 class Since:
-    """Where `when` holds, the PTX version is at least `ptx` and the target is in `targets` (see `targets.target_set`)."""
+    """Where `when` holds, the PTX version is at least `ptx` and the target is in `targets` (see `targets.target_set`).
+
+    `when` may name an operand that stands in every operand list of its syntax line: it holds for the lines that have it.
+    """
 
     __slots__ = ("ptx", "targets", "when")
 

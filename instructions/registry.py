@@ -19,13 +19,13 @@ __all__ = ["FAMILIES", "Match", "entries", "family_entries", "lookup", "mnemonic
 # Family (a module of this package) -> the first words of the mnemonics that it holds; a test compares this with the modules.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "integer": (
-        "abs", "add", "bfe", "bfi", "bfind", "bmsk", "brev", "clmad", "clz", "div", "dp2a", "dp4a", "fns", "mad", "mad24", "max", "min", "mul",
-        "mul24", "neg", "popc", "rem", "sad", "sub", "szext",
+        "abs", "add", "bfe", "bfi", "bfind", "bmsk", "brev", "clmad", "clz", "div", "dp2a", "dp4a", "fns", "mad", "mad24", "max",
+        "min", "mul", "mul24", "neg", "popc", "rem", "sad", "sub", "szext",
     ),
     "extended": ("add", "addc", "mad", "madc", "sub", "subc"),
     "floating": (
-        "abs", "add", "copysign", "cos", "div", "ex2", "fma", "lg2", "mad", "max", "min", "mul", "neg", "rcp", "rsqrt", "sin", "sqrt",
-        "sub", "tanh", "testp",
+        "abs", "add", "copysign", "cos", "div", "ex2", "fma", "lg2", "mad", "max", "min", "mul", "neg", "rcp", "rsqrt", "sin",
+        "sqrt", "sub", "tanh", "testp",
     ),
     "half": ("abs", "add", "ex2", "fma", "max", "min", "mul", "neg", "sub", "tanh"),
     "mixed": ("add", "fma", "sub"),
@@ -94,7 +94,7 @@ class Match:
         self.opcode = opcode
         self.form = form
         self.bindings = bindings
-        self.version, self.targets = availability(form.entry, bindings)
+        self.version, self.targets = availability(form, bindings)
 
     @property
     def entry(self) -> Entry:
