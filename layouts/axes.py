@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Union
 
 from ptxgen.layouts.errors import LayoutError
-from ptxgen.layouts.expr import Expr, Scalar, Symbol, as_scalar
+from ptxgen.layouts.expr import Expr, Scalar, Symbol, as_scalar, is_number
 
 
 class Axis:
@@ -117,7 +116,7 @@ class AxisTerm:
         return AxisTerm(tuple((own, value * by if own is axis else value) for own, value in self.parts))
 
     def __add__(self, other: object) -> AxisTerm:
-        if not isinstance(other, _SUMMANDS):
+        if not isinstance(other, AxisTerm) and not is_number(other):
             return NotImplemented
         other = AxisTerm.of(other)
         if not self.parts or not other.parts:
@@ -150,7 +149,10 @@ class AxisTerm:
         return NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self.parts)
+        # A step on m alone equals its bare number.
+        if not self.parts:
+            return hash(0)
+        return hash(self.parts[0][1]) if len(self.parts) == 1 and self.parts[0][0] is m else hash(self.parts)
 
     def __repr__(self) -> str:
         return " + ".join(_part_text(axis, value) for axis, value in self.parts) or "0"
@@ -163,6 +165,4 @@ def _part_text(axis: Axis, value: Scalar) -> str:
     return f"{value} @ {axis}" if isinstance(value, int) else f"({value}) @ {axis}"
 
 
-Step = Union[int, Expr, Symbol, AxisTerm]
-_SUMMANDS = (int, Expr, Symbol, AxisTerm)
 ZERO = AxisTerm()

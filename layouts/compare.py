@@ -142,23 +142,33 @@ def _separated(dims: list[Dim]) -> bool:
             return False
         axis, value = stride.parts[0]
         by_axis.setdefault(axis, []).append((extent, value))
-    return all(_exceed_in_turn(steps) for steps in by_axis.values())
+    return all(_exceed_in_turn(_sorted_steps(steps), Expr()) for steps in by_axis.values())
 
 
-def _exceed_in_turn(steps: list[tuple[Scalar, Scalar]]) -> bool:
+_Steps = list[tuple[Scalar, Expr]]
+
+
+def _sorted_steps(steps: list[tuple[Scalar, Scalar]]) -> tuple[_Steps, _Steps]:
+    """(extent, size of the step): constant ones by size, and symbolic ones."""
     constant = sorted((step for step in steps if isinstance(step[1], int)), key=lambda step: abs(step[1]))  # type: ignore[arg-type]
-    waiting = constant + [step for step in steps if isinstance(step[1], Expr)]
-    reach = Expr()
-    while waiting:
-        for step in waiting:
-            size = _magnitude(step[1])
-            if size is not None and prove_nonnegative(size - reach - 1):
-                break
-        else:
-            return False
-        waiting.remove(step)
-        reach = reach + size * (Expr.of(step[0]) - 1)
-    return True
+    sized = [(extent, _magnitude(value)) for extent, value in steps if isinstance(value, Expr)]
+    unknown = [(extent, Expr.of(-1)) for extent, size in sized if size is None]  # exceeds nothing
+    known = [(extent, size) for extent, size in sized if size is not None]
+    return [(extent, Expr.of(abs(value))) for extent, value in constant], known + unknown  # type: ignore[arg-type]
+
+
+def _exceed_in_turn(steps: tuple[_Steps, _Steps], reach: Expr) -> bool:
+    constant, symbolic = steps
+    if not constant and not symbolic:
+        return True
+    options: list[tuple[Scalar, Expr, tuple[_Steps, _Steps]]] = []
+    if constant:
+        options.append((*constant[0], (constant[1:], symbolic)))
+    options += [(*step, (constant, symbolic[:i] + symbolic[i + 1 :])) for i, step in enumerate(symbolic)]
+    return any(
+        prove_nonnegative(size - reach - 1) and _exceed_in_turn(rest, reach + size * (Expr.of(extent) - 1))
+        for extent, size, rest in options
+    )
 
 
 def _magnitude(value: Scalar) -> Expr | None:

@@ -68,11 +68,11 @@ def split(dims: Dims, sizes: Sequence[Scalar]) -> list[Dims]:
     """
     try:
         return _split(dims, sizes)
-    except Unsplittable:
-        merged = coalesce(dims)
-        if len(merged) == len(dims):
-            raise
-        return _split(merged, sizes)
+    except Unsplittable as problem:
+        try:
+            return _split(coalesce(dims), sizes)
+        except Unsplittable:
+            raise problem from None
 
 
 def _split(dims: Dims, sizes: Sequence[Scalar]) -> list[Dims]:
@@ -139,11 +139,11 @@ def slice_dims(dims: Dims, start: Scalar, count: int, step: int) -> tuple[Dims, 
     """
     try:
         return _slice(dims, start, count, step)
-    except LayoutError:
-        merged = coalesce(dims)
-        if len(merged) == len(dims):
-            raise
-        return _slice(merged, start, count, step)
+    except LayoutError as problem:
+        try:
+            return _slice(coalesce(dims), start, count, step)
+        except LayoutError:
+            raise problem from None
 
 
 def _slice(dims: Dims, start: Scalar, count: int, step: int) -> tuple[Dims, AxisTerm]:

@@ -68,16 +68,16 @@ class Symbol:
         return self.name
 
     def __add__(self, other: Scalar | Symbol) -> Expr:
-        return Expr.of(self) + other
+        return Expr.of(self).__add__(other)
 
     def __sub__(self, other: Scalar | Symbol) -> Expr:
-        return Expr.of(self) - other
+        return Expr.of(self).__sub__(other)
 
     def __mul__(self, other: Scalar | Symbol) -> Expr:
-        return Expr.of(self) * other
+        return Expr.of(self).__mul__(other)
 
     def __rsub__(self, other: Scalar | Symbol) -> Expr:
-        return Expr.of(other) - self
+        return Expr.of(self).__rsub__(other)
 
     def __neg__(self) -> Expr:
         return -Expr.of(self)
@@ -153,7 +153,7 @@ class Expr:
         Raises
         ------
         LayoutError
-            When the part of the expression that `by` does not divide is not known to lie in `0 .. by - 1`.
+            When the part of the expression that `by` does not divide may reach a multiple of `by`.
         """
         return self._divmod(by)[0]
 
@@ -171,15 +171,17 @@ class Expr:
     def _divmod(self, by: int) -> tuple[Expr, Expr]:
         if by < 1:
             raise LayoutError(f"({self}) divided by {by}: the divisor must be positive")
-        quotient = Expr({mono: c // by for mono, c in self.terms.items() if not mono or c % by == 0})
+        # Whole multiples leave each term; what is left must stay between two multiples.
+        quotient = Expr({mono: c // by if c > 0 else -(-c // by) for mono, c in self.terms.items()})
         rest = self - quotient * by
         lo, hi = rest._interval()
-        if lo < 0 or hi >= by:
+        base = 0 if lo == -_INFINITY else int(lo) // by
+        if lo == -_INFINITY or hi >= (base + 1) * by:
             raise LayoutError(
-                f"({self}) is not known to divide by {by}: {rest} would have to lie in 0..{by - 1}, "
+                f"({self}) is not known to divide by {by}: {rest} would have to stay between two multiples of {by}, "
                 f"and its known range is {_range_text(lo, hi)}"
             )
-        return quotient, rest
+        return quotient + base, rest - base * by
 
     def substitute(self, values: Mapping[Symbol, Scalar]) -> Expr:
         """The expression with some symbols replaced."""
@@ -196,6 +198,8 @@ class Expr:
         return sum(c * math.prod(values[s] for s in mono) for mono, c in self.terms.items())
 
     def __add__(self, other: Scalar | Symbol) -> Expr:
+        if not is_number(other):
+            return NotImplemented
         other = Expr.of(other)
         terms = dict(self.terms)
         for mono, value in other.terms.items():
@@ -203,6 +207,8 @@ class Expr:
         return Expr(terms)
 
     def __mul__(self, other: Scalar | Symbol) -> Expr:
+        if not is_number(other):
+            return NotImplemented
         if type(other) is int:
             return Expr({mono: value * other for mono, value in self.terms.items()})
         terms: Terms = {}
@@ -215,10 +221,10 @@ class Expr:
         return self * -1
 
     def __sub__(self, other: Scalar | Symbol) -> Expr:
-        return self + -Expr.of(other)
+        return self + -Expr.of(other) if is_number(other) else NotImplemented
 
     def __rsub__(self, other: Scalar | Symbol) -> Expr:
-        return Expr.of(other) + -self
+        return Expr.of(other) + -self if is_number(other) else NotImplemented
 
     __radd__ = __add__
     __rmul__ = __mul__
@@ -259,6 +265,11 @@ class Expr:
 
 
 Scalar = Union[int, Expr]
+
+
+def is_number(value: object) -> bool:
+    """Whether arithmetic with the value is ours: an integer, an expression, or a float (to be refused by name)."""
+    return isinstance(value, (int, Expr, Symbol, float)) or hasattr(value, "__index__")
 
 
 def exact_int(value: object, what: str) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ptxgen.layouts import compare
-from ptxgen.layouts.axes import _SUMMANDS, ZERO, Axis, AxisTerm, m, tx
+from ptxgen.layouts.axes import ZERO, Axis, AxisTerm, m, tx
 from ptxgen.layouts.dims import (
     Dim,
     Dims,
@@ -20,7 +20,7 @@ from ptxgen.layouts.dims import (
     split,
 )
 from ptxgen.layouts.errors import LayoutError
-from ptxgen.layouts.expr import Expr, Scalar, Symbol, as_scalar, exact_int, product, prove_nonnegative
+from ptxgen.layouts.expr import Expr, Scalar, Symbol, as_scalar, exact_int, is_number, product, prove_nonnegative
 from ptxgen.layouts.spec import Replica, Shard, as_extent
 from ptxgen.layouts.swizzle import Swizzle
 from ptxgen.layouts.table import Table, unbound_swizzle
@@ -397,6 +397,8 @@ class Layout:
             When a symbolic stride's sign is unknown, or a swizzled position is known only at run time.
         """
         if self._swizzle is not None:
+            if self._unit != BIT:
+                raise LayoutError(unbound_swizzle(self._swizzle))
             table = self.expand_replicas().table()
             moved = Expr.of(self._offset[m]) - Expr.of(self._offset[m]).terms.get((), 0)
             if not table.separable or any(mono not in moved.terms for mono in table.symbols):
@@ -419,7 +421,7 @@ class Layout:
         """Add an offset, or replicas."""
         if isinstance(other, Replica):
             new = self._with(replicas=self._replicas + other.dims)
-        elif isinstance(other, _SUMMANDS):
+        elif isinstance(other, AxisTerm) or is_number(other):
             new = self._with(offset=self._offset + AxisTerm.of(other, "an offset"))
         else:
             return NotImplemented

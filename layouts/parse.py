@@ -39,7 +39,7 @@ def parse(text: str, **names: int | Expr | Symbol) -> Layout:
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except SyntaxError as problem:
-        raise LayoutError(f"can't read the layout {text!r}: {problem.msg} at column {problem.offset}") from None
+        raise LayoutError(f"can't read the layout {text!r}: no expression (near column {problem.offset})") from None
     reader = _Reader(text.strip(), {name: as_scalar(value, name) for name, value in names.items()})
     result = reader.layout(tree.body)
     return Layout(result) if isinstance(result, Shard) else result

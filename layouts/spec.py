@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Union
 
-from ptxgen.layouts.axes import _SUMMANDS, AxisTerm
+from ptxgen.layouts.axes import AxisTerm
 from ptxgen.layouts.dims import Dim, Dims, dims_text, extent_of
 from ptxgen.layouts.errors import LayoutError
-from ptxgen.layouts.expr import Expr, Scalar, as_scalar
+from ptxgen.layouts.expr import Expr, Scalar, as_scalar, is_number
 
 if TYPE_CHECKING:
     from ptxgen.layouts.layout import Layout
@@ -24,7 +24,7 @@ class Shard:
     def __add__(self, other: object) -> Layout:
         from ptxgen.layouts.layout import Layout
 
-        if not isinstance(other, (Replica, *_SUMMANDS)):
+        if not isinstance(other, (Replica, AxisTerm)) and not is_number(other):
             return NotImplemented
         return Layout(self) + other
 

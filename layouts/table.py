@@ -57,7 +57,7 @@ class Table:
         if self._m is None:
             if self.unit != "bit":
                 raise LayoutError(unbound_swizzle(self._swizzle))
-            self._m = self._swizzle.apply_bits(self.linear)
+            self._m = np.asarray(self._swizzle.apply_bits(self.linear))
             self._m.flags.writeable = False
         return self._m
 
@@ -107,6 +107,7 @@ def unbound_swizzle(swizzle: Swizzle) -> str:
 
 
 def _sums(dims: Sequence[Dims], shape: tuple[int, ...], offset: AxisTerm) -> dict[_Key, np.ndarray]:
+    _check_width(dims, offset)
     vectors: dict[_Key, list[tuple[int, np.ndarray]]] = {}
     for place in range(len(dims) - 1, -1, -1):
         for key, vector in _vectors(dims[place]).items():
@@ -119,6 +120,18 @@ def _sums(dims: Sequence[Dims], shape: tuple[int, ...], offset: AxisTerm) -> dic
             total = total + vector.reshape(vector.shape + (1,) * trailing)
         sums[key] = _spread(total, shape)
     return sums
+
+
+def _check_width(dims: Sequence[Dims], offset: AxisTerm) -> None:
+    """Refuse positions that 64-bit arithmetic would wrap."""
+    reach: dict[_Key, int] = {}
+    for extent, term in ((2, offset), *((extent, stride) for part in dims for extent, stride in part)):
+        for axis, value in term.reduced().parts:
+            for mono, c in _monomials(value):
+                reach[axis, mono] = reach.get((axis, mono), 0) + abs(c) * (int(extent) - 1)  # type: ignore[arg-type]
+    for (axis, _), width in reach.items():
+        if width >= 1 << 63:
+            raise LayoutError(f"positions on {axis} reach {width}, past 64 bits")
 
 
 def _vectors(dims: Dims) -> dict[_Key, np.ndarray]:
