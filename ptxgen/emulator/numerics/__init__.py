@@ -10,7 +10,7 @@ compare    `sign_op`, `copysign`, `testp`, `float_minmax`, `compare`
 approx     `approx`, `MAX_ERROR`
 convert    `cvt`: scalar types
 minifloat  `cvt_packed`: pairs, down to four bits a value
-integer    `integer_op`, `packed_op`, `dot_product`, `add_carry`, `sub_borrow`, `mad_carry`
+integer    `integer_op`, `packed_op`, `dot_product`, `add_carry`, `sub_carry`, `mad_carry`
 bits       `shift_op`, `funnel_shift`, `popc`, `clz`, `bfind`, `brev`, `fns`, `bfe`, `bfi`, `bmsk`, `szext`, `lop3`, `prmt`
 ========== =====================================================================================
 """
@@ -38,7 +38,7 @@ from ptxgen.emulator.numerics.compare import compare, copysign, float_minmax, si
 from ptxgen.emulator.numerics.convert import cvt
 from ptxgen.emulator.numerics.half import half_op
 from ptxgen.emulator.numerics.ieee import float_op
-from ptxgen.emulator.numerics.integer import add_carry, dot_product, integer_op, mad_carry, packed_op, sub_borrow
+from ptxgen.emulator.numerics.integer import add_carry, dot_product, integer_op, mad_carry, packed_op, sub_carry
 from ptxgen.emulator.numerics.minifloat import cvt_packed
 
 __all__ = [
@@ -72,7 +72,7 @@ __all__ = [
     "prmt",
     "shift_op",
     "sign_op",
-    "sub_borrow",
+    "sub_carry",
     "szext",
     "testp",
 ]

@@ -12,6 +12,7 @@ from ptxgen.emulator.numerics.common import (
     DTYPES,
     INTEGERS,
     ROUNDINGS,
+    TINY32,
     Array,
     Op,
     canonical32,
@@ -24,6 +25,7 @@ from ptxgen.emulator.numerics.common import (
     unsupported,
 )
 from ptxgen.emulator.numerics.half import bf16_to_f32, f32_to_bf16, f32_to_f16
+from ptxgen.emulator.numerics.ieee import rounds_to_normal
 from ptxgen.emulator.numerics.rounding import BF16, F16, F32, F64, TF32, Format, narrow, round_pack
 
 FLOATS = ("f16", "bf16", "f32", "f64")
@@ -220,17 +222,28 @@ def _float_to_float(dst: str, src: str, rounding: str | None, ftz: bool, sat: bo
         return None
     convert = _narrowing(dst, src, rounding, relu, satfinite) if narrowing and rounding else _widening(dst, src)
     if ftz and dst != "f16":
-        convert = _flushing(convert, dst, src)
+        convert = _flushing(convert, dst, src, rounding)
     return _saturated(convert, dst) if sat else convert
 
 
-def _flushing(convert: Op, dst: str, src: str) -> Op:
+def _flushing(convert: Op, dst: str, src: str, rounding: str | None) -> Op:
     """``.ftz`` around a conversion from or to f32. Widening with it also makes NaN canonical, as seen on sm_90."""
     if src != "f32":
-        return lambda a: canonical32(flush32(convert(a))) if src == "bf16" else flush32(convert(a))
+        if src == "f64":
+            return lambda a: _flush_narrowed(convert(a), a, rounding or "rn")
+        return lambda a: canonical32(flush32(convert(a)))
     if dst == "f64":
         return lambda a: convert(canonical32(flush32(a)))
     return lambda a: convert(flush32(a))
+
+
+def _flush_narrowed(result: Array, exact: Array, rounding: str) -> Array:
+    """``.ftz`` on f32 results of f64 values; subnormality is decided as in `ieee`."""
+    result = flush32(result)
+    smallest = np.abs(result) == TINY32
+    if smallest.any():
+        result[smallest] *= rounds_to_normal(exact[smallest], rounding)
+    return result
 
 
 def _widening(dst: str, src: str) -> Op:

@@ -81,30 +81,49 @@ def half_op(op: str, type_: str, *, ftz: bool = False, sat: bool = False, relu: 
 
 
 def _f16(op: str, ftz: bool, sat: bool, relu: bool) -> Op:
-    def load(a: Array) -> Array:
-        value = a.astype(np.float32)
-        return flush16(value) if ftz else value
+    if not (ftz or sat or relu):
+        if op == "fma":
+            return lambda a, b, c: f64_to_f16(_fma_exact(*(x.astype(np.float32) for x in (a, b, c))))
+        plain = _BINARY[op]
+        return lambda a, b: f32_to_f16(plain(a.astype(np.float32), b.astype(np.float32)))
+    exact = _fma_exact if op == "fma" else lambda a, b: _BINARY[op](a, b).astype(np.float64)
 
-    def finish(rounded: Array) -> Array:
-        if not (ftz or sat or relu):
-            return rounded
-        value = rounded.astype(np.float32)
-        value = flush16(value) if ftz else value
-        value = saturate32(value) if sat else value
-        return f32_to_f16(_relu32(value) if relu else value)
+    def apply(*operands: Array) -> Array:
+        values = [x.astype(np.float32) for x in operands]
+        value = exact(*map(flush16, values) if ftz else values)
+        rounded = value.astype(np.float16).astype(np.float32)
+        if ftz:
+            rounded = _flush_result(rounded, value)
+        if sat:
+            rounded = saturate32(rounded)
+        return f32_to_f16(_relu32(rounded) if relu else rounded)
 
-    if op == "fma":
-        return lambda a, b, c: finish(_fma_f16(load(a), load(b), load(c)))
-    function = _BINARY[op]
-    return lambda a, b: finish(f32_to_f16(function(load(a), load(b))))
+    return apply
 
 
-def _fma_f16(a: Array, b: Array, c: Array) -> Array:
-    # The product of two f16 values is exact in f32 already.
-    exact = sum_odd((a * b).astype(np.float64), c.astype(np.float64), "rn")
-    rounded = exact.astype(np.float16)
-    if has_nan(exact):
-        rounded.view(np.uint16)[exact != exact] = _NAN_BITS
+def _flush_result(rounded: Array, value: Array) -> Array:
+    """``.ftz`` of rounded f16 results, held in f32.
+
+    Whether a result is subnormal is decided on 11 bits with unbounded exponent, as seen on sm_90.
+    """
+    rounded = flush16(rounded)
+    smallest = np.abs(rounded) == _TINY16
+    if smallest.any():
+        unbounded = np.abs((value[smallest] * 2.0**10).astype(np.float16))
+        rounded[smallest] *= unbounded >= np.float16(2.0**-4)
+    return rounded
+
+
+def _fma_exact(a: Array, b: Array, c: Array) -> Array:
+    """a * b + c of f16 values held in f32, as f64 rounded to odd (the product is exact in f32 already)."""
+    return sum_odd((a * b).astype(np.float64), c.astype(np.float64), "rn")
+
+
+def f64_to_f16(values: Array) -> Array:
+    """f64 rounded to nearest even in one step, as float16; NaN becomes 0x7fff."""
+    rounded = values.astype(np.float16)
+    if has_nan(values):
+        rounded.view(np.uint16)[values != values] = _NAN_BITS
     return rounded
 
 

@@ -6,14 +6,13 @@ rounded once (see `rounding`); a directed f64 result comes from integers (see `s
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ptxgen.emulator.numerics import softfloat
 from ptxgen.emulator.numerics.common import (
     ONE32,
     ROUNDINGS,
+    TINY32,
     Array,
     Op,
     canonical32,
@@ -60,20 +59,44 @@ def float_op(op: str, type_: str, *, rounding: str = "rn", ftz: bool = False, sa
         raise unsupported(op, type_, rounding=rounding, ftz=ftz, sat=sat)
     if type_ == "f64":
         return quiet(_f64(op, rounding))
-    exact = _F32_NEAREST[op] if rounding == "rn" else _directed32(op, rounding)
-    return quiet(_modified32(exact, _ARITY[op], ftz, sat))
-
-
-def _modified32(function: Op, arity: int, ftz: bool, sat: bool) -> Op:
-    """Add flushing, saturation and the canonical NaN around an f32 function."""
-    finish = saturate32 if sat else canonical32
+    function = _F32_NEAREST[op] if rounding == "rn" else _directed32(op, rounding)
     if ftz:
-        return lambda *operands: finish(flush32(function(*map(flush32, operands))))
+        function = _flushing32(function, op, rounding)
+    return quiet(_finished32(function, _ARITY[op], saturate32 if sat else canonical32))
+
+
+def _finished32(function: Op, arity: int, finish: Op) -> Op:
+    """Put saturation or the canonical NaN behind an f32 function."""
     if arity == 1:
         return lambda a: finish(function(a))
     if arity == 2:
         return lambda a, b: finish(function(a, b))
     return lambda a, b, c: finish(function(a, b, c))
+
+
+def _flushing32(function: Op, op: str, rounding: str) -> Op:
+    """Put ``.ftz`` around an f32 function."""
+    exact = _exact32(op, rounding)
+
+    def apply(*operands: Array) -> Array:
+        operands = tuple(map(flush32, operands))
+        result = flush32(function(*operands))
+        smallest = np.abs(result) == TINY32
+        if smallest.any():
+            # Whether a result is subnormal is decided on 24 bits with unbounded exponent (seen on sm_90), so that
+            # 2^-126 (1 - 2^-24) is flushed although rounding to a multiple of 2^-149 would make it 2^-126.
+            where = np.nonzero(smallest)
+            value = exact(*(np.broadcast_to(x, result.shape)[where].astype(np.float64) for x in operands))
+            result[where] *= rounds_to_normal(value, rounding)
+        return result
+
+    return apply
+
+
+def rounds_to_normal(value: Array, rounding: str) -> Array:
+    """Whether f64 values near 2^-126 (exact, or rounded to odd) round to f32 normals, if exponents are unbounded."""
+    rounded = narrow(value * 2.0**64, F32, rounding).view(np.float32)
+    return np.abs(rounded) >= np.float32(2.0**-62)
 
 
 # f32, nearest
@@ -141,24 +164,23 @@ def _root_odd(a: Array) -> Array:
     return to_odd(root, ((a - high * high) - 2 * high * low) - low * low)
 
 
-def _directed32(op: str, rounding: str) -> Op:
-    def rounded(values: Array) -> Array:
-        return narrow(values, F32, rounding).view(np.float32)
-
-    def wide(values: Array) -> Array:
-        return np.asarray(values, np.float64)
-
-    table: dict[str, Callable[..., Array]] = {
-        "add": lambda a, b: sum_odd(wide(a), wide(b), rounding),
-        "sub": lambda a, b: sum_odd(wide(a), -wide(b), rounding),
-        "mul": lambda a, b: wide(a) * wide(b),
-        "fma": lambda a, b, c: sum_odd(wide(a) * wide(b), wide(c), rounding),
-        "div": lambda a, b: _quotient_odd(wide(a), wide(b)),
-        "rcp": lambda a: _quotient_odd(np.ones_like(a, np.float64), wide(a)),
-        "sqrt": lambda a: _root_odd(wide(a)),
+def _exact32(op: str, rounding: str) -> Op:
+    """The operation on f64 arrays of f32 values, rounded to odd."""
+    table: dict[str, Op] = {
+        "add": lambda a, b: sum_odd(a, b, rounding),
+        "sub": lambda a, b: sum_odd(a, -b, rounding),
+        "mul": np.multiply,
+        "fma": lambda a, b, c: sum_odd(a * b, c, rounding),
+        "div": _quotient_odd,
+        "rcp": lambda a: _quotient_odd(np.ones_like(a), a),
+        "sqrt": _root_odd,
     }
-    exact = table[op]
-    return lambda *operands: rounded(exact(*operands))
+    return table[op]
+
+
+def _directed32(op: str, rounding: str) -> Op:
+    exact = _exact32(op, rounding)
+    return lambda *operands: narrow(exact(*(x.astype(np.float64) for x in operands)), F32, rounding).view(np.float32)
 
 
 # f64

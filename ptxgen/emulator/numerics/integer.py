@@ -207,16 +207,17 @@ def dot_product(op: str, a_type: str, b_type: str) -> Op:
     return apply
 
 
-# Carry chains: condition code CC.CF as a bool array
+# Carry chains: the condition code CC.CF as a bool array, the carry out of the adder. A subtraction adds the complement
+# and 1, so that CC.CF is true where nothing was borrowed; only a program that mixes both kinds can tell (seen on sm_90).
 
 
 def add_carry(a: Array, b: Array, carry: Array | None = None) -> tuple[Array, Array]:
-    """``add.cc`` / ``addc{.cc}`` of unsigned arrays: the sum and the carry out.
+    """``add.cc`` / ``addc{.cc}`` of unsigned arrays: the sum and CC.CF.
 
     Parameters
     ----------
     carry : bool array, optional
-        Carry in; none for ``add.cc``.
+        CC.CF of the instruction before; none for ``add.cc``.
     """
     total = a + b
     out = total < a
@@ -226,14 +227,11 @@ def add_carry(a: Array, b: Array, carry: Array | None = None) -> tuple[Array, Ar
     return total, out
 
 
-def sub_borrow(a: Array, b: Array, carry: Array | None = None) -> tuple[Array, Array]:
-    """``sub.cc`` / ``subc{.cc}`` of unsigned arrays: the difference and CC.CF, which holds the borrow."""
-    difference = a - b
-    out = np.less(a, b)
-    if carry is not None:
-        out = out | (carry & (difference == 0))
-        difference = difference - carry.astype(difference.dtype)
-    return difference, out
+def sub_carry(a: Array, b: Array, carry: Array | None = None) -> tuple[Array, Array]:
+    """``sub.cc`` / ``subc{.cc}`` of unsigned arrays: the difference and CC.CF (true: no borrow)."""
+    if carry is None:
+        return a - b, np.greater_equal(a, b)
+    return add_carry(a, ~b, carry)
 
 
 def mad_carry(part: str, type_: str) -> Callable[..., tuple[Array, Array]]:
