@@ -10,7 +10,16 @@ from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match, lookup
 from ptxgen.instructions.types import Type
 
-__all__ = ["Checked", "Given", "check", "fits", "has_constants"]
+__all__ = ["NAMED", "Checked", "Given", "check", "fits", "has_constants"]
+
+NAMED = {
+    "label": "a label",
+    "symbol": "a name",
+    "function": "the name of a function",
+    "branch targets": "the label of a .branchtargets list",
+    "call targets": "the label of a .calltargets list or .callprototype",
+}
+"""Operand kinds that are names, and how to call them."""
 
 
 class Given:
@@ -20,15 +29,15 @@ class Given:
     ----------
     kind : str
         ``"register"`` (predicates and special registers too), ``"int"``, ``"float"``, ``"symbol"``, ``"address"``, ``"vector"``,
-        ``"sink"``, ``"not"`` (a negated predicate), ``"pair"``.
+        ``"sink"``, ``"not"`` (a negated predicate), ``"pair"``, ``"list"`` (in parentheses).
     type : Type or None
         Of a register; None where it is not known.
     value : int or None
         Of an integer constant.
     items : tuple of Given
-        Elements of a vector, halves of a pair, further entries of an address.
+        Elements of a vector or list, halves of a pair, further entries of an address.
     space : str
-        Of an address: the state space it is known to lie in, else empty.
+        Of an address or a symbol: the state space it is known to lie in, else empty.
     text : str
         How to show it to the user.
     """
@@ -120,6 +129,9 @@ def _check_form(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -
     bindings = dict(match.bindings)
     named: list[tuple[str, Given]] = []
     for index, (slot, one) in enumerate(zip(slots, given)):
+        if one.kind == "pair" and all(half.kind == "sink" for half in one.items):
+            problem = f"{one.text} drops both results"
+            return index + 1, InstructionError(problem, opcode=match.opcode, operand=slot.name, section=entry.section, legal=match.form.syntax)
         for name, part, contract in _parts(match, slot, one):
             problem = "" if contract is None else _operand_problem(match, contract, part, slot.bracket and part is one)
             if problem:
@@ -158,6 +170,8 @@ def _operand_problem(match: Match, contract: Operand, one: Given, bracket: bool)
     """What is wrong with one operand, or an empty text."""
     if bracket or contract.kind == "address":
         return _address_problem(match, contract, one)
+    if contract.kind == "list":
+        return _list_problem(contract, one)
     count = match.count(contract.vector)
     if count > 1 or one.kind == "vector":
         return _vector_problem(match, contract, one, count)
@@ -167,10 +181,7 @@ def _operand_problem(match: Match, contract: Operand, one: Given, bracket: bool)
 def _address_problem(match: Match, contract: Operand, one: Given) -> str:
     if one.kind != "address":
         return f"{one.text} is not an address"
-    space = match.value(contract.space) if contract.space.startswith(".") else contract.space
-    if one.space and space and one.space != space.partition("::")[0]:
-        return f"{one.text} lies in .{one.space}, not in .{space}"
-    return ""
+    return _space_problem(match, contract, one)
 
 
 def _vector_problem(match: Match, contract: Operand, one: Given, count: int) -> str:
@@ -193,15 +204,15 @@ def _vector_problem(match: Match, contract: Operand, one: Given, count: int) -> 
 def _scalar_problem(match: Match, contract: Operand, one: Given) -> str:
     if one.kind == "sink":
         return "" if match.allows(contract.sink) else "the sink _ cannot stand here"
-    if contract.kind in ("label", "symbol", "function"):
-        return "" if one.kind in ("symbol", "register") else f"{one.text} is not a {contract.kind}"
+    if contract.kind in NAMED:
+        return "" if one.kind == "symbol" else f"{one.text} is not {NAMED[contract.kind]}"
     if one.kind == "not":
         return "" if contract.negatable else f"{one.text}: a negated predicate cannot stand here"
     demanded = match.type(contract.type)
     if one.kind in ("int", "float"):
         return _constant_problem(match, contract, one, demanded)
     if one.kind == "symbol":
-        return "" if match.allows(contract.immediate) and demanded.bits in (32, 64) and not demanded.is_float else f"{one.text} is not a register"
+        return _symbol_problem(match, contract, one, demanded)
     if one.kind != "register":
         return f"{one.text} is not a register"
     if contract.kind == "immediate":
@@ -209,6 +220,29 @@ def _scalar_problem(match: Match, contract: Operand, one: Given) -> str:
     if one.type is not None and not fits(one.type, demanded, wider=contract.wider):
         return f"{one.text} is .{one.type.name} where the instruction takes .{demanded.name}"
     return ""
+
+
+def _symbol_problem(match: Match, contract: Operand, one: Given, demanded: Type) -> str:
+    """A variable's or function's address where a value is taken."""
+    if not match.allows(contract.immediate) or contract.values is not None or demanded.is_float or demanded.bits not in (32, 64):
+        return f"{one.text} is not a register"
+    return _space_problem(match, contract, one)
+
+
+def _space_problem(match: Match, contract: Operand, one: Given) -> str:
+    space = match.value(contract.space) if contract.space.startswith(".") else contract.space
+    if one.space and space and one.space != space.partition("::")[0]:
+        return f"{one.text} lies in .{one.space}, not in .{space}"
+    return ""
+
+
+def _list_problem(contract: Operand, one: Given) -> str:
+    """Parentheses with registers and parameters, sinks among results, constants among arguments."""
+    if one.kind != "list":
+        return f"{one.text} is not a list in parentheses"
+    allowed = ("register", "symbol", "sink") if contract.role == "out" else ("register", "symbol", "int", "float")
+    wrong = next((item.text for item in one.items if item.kind not in allowed), None)
+    return "" if wrong is None else f"{wrong} cannot stand in a list of {'results' if contract.role == 'out' else 'arguments'}"
 
 
 def _constant_problem(match: Match, contract: Operand, one: Given, demanded: Type) -> str:
@@ -237,8 +271,10 @@ def legal_operand(match: Match, contract: Operand | None, name: str) -> str:
     if contract.kind == "address":
         space = match.value(contract.space) if contract.space.startswith(".") else contract.space
         return f"an address [base+offset]{f' in .{space}' if space else ''}"
-    if contract.kind in ("label", "symbol", "function"):
-        return f"a {contract.kind}"
+    if contract.kind in NAMED:
+        return NAMED[contract.kind]
+    if contract.kind == "list":
+        return "a list in parentheses, as the function's declaration asks"
     demanded = match.type(contract.type)
     wide = " or wider" if contract.wider else ""
     count = match.count(contract.vector)

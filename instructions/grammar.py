@@ -76,11 +76,13 @@ def _term(text: str, part: str, operands: set[str]) -> tuple[str, frozenset[str]
 
 
 def _wide(of: Type) -> Type:
-    return TYPES[of.name[0] + str(of.bits * 2)]
+    return TYPES.get(of.name[0] + str(of.bits * 2), TYPES["b128"])
 
 
 _TYPE_FUNCTIONS: dict[str, Callable[[Type], Type]] = {
     "wide": _wide,
+    "half": lambda of: TYPES[f"b{of.bits // 2}"],
+    "quarter": lambda of: TYPES[f"b{of.bits // 4}"],
     "bits": lambda of: TYPES[f"b{max(of.bits, 8)}"],
     "element": lambda of: of.element,
 }
@@ -107,12 +109,16 @@ def type_expression(text: str) -> Callable[[Bindings], Type]:
 
 
 class Slot(NamedTuple):
-    """One operand position of a syntax line. `second` is q in ``p|q``; `inner` are the names inside ``[a, b]``."""
+    """One operand position of a syntax line.
+
+    `second` is q in ``p|q``; `inner` are the names inside ``[a, b]``; `listed` marks ``(a)``, a list of any length.
+    """
 
     name: str
     bracket: bool = False
     second: str = ""
     inner: tuple[str, ...] = ()
+    listed: bool = False
 
 
 class Choice(NamedTuple):
@@ -169,13 +175,15 @@ def _operand_lists(text: str) -> tuple[tuple[Slot, ...], ...]:
         return tuple(sorted({*_operand_lists(without), *_operand_lists(taken)}, key=len))
     text = text.replace("{!}", "").replace("{.unified}", "")
     slots = []
-    for piece in re.findall(r"\[[^\]]*\]|[^,\[\]]+", text):
+    for piece in re.findall(r"\[[^\]]*\]|\([^)]*\)|[^,\[\]()]+", text):
         piece = piece.strip()
         if not piece:
             continue
         if piece.startswith("["):
             first, *rest = (name.strip() for name in piece[1:-1].split(","))
             slots.append(Slot(first, bracket=True, inner=tuple(rest)))
+        elif piece.startswith("("):
+            slots.append(Slot(piece[1:-1].strip(), listed=True))
         else:
             first, _, second = piece.partition("|")
             slots.append(Slot(first.strip(), second=second.strip()))

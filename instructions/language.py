@@ -9,7 +9,7 @@ Notations
 syntax
     One form a line: ``ld{.weak}{.ss}{.vec}.type d, [a]{, cache_policy};``. Braces enclose what may be left out. A ``.name`` that
     `choices` lists is a qualifier with a choice; any other is literal. A long opcode may go on in the next line. Operand names are
-    identifiers (``cache_policy``, where the ISA prints ``cache-policy``).
+    identifiers (``cache_policy``, where the ISA prints ``cache-policy``); ``(a)`` stands for a list of any length in parentheses.
 choices
     One qualifier a line: ``.type = { .b32, .b64 };``, as in the ISA.
 condition
@@ -17,6 +17,7 @@ condition
     an operand name (true when present), ``X in A B``, or ``not`` a term. A qualifier that is left out is in no set.
 type
     ``.type`` (the qualifier's value), ``u32`` (a type by name), or ``wide(.type)``, ``bits(.type)``, ``element(.type)``.
+    ``half(.type)`` and ``quarter(.type)`` are untyped bits of that part of its width.
     ``A if CONDITION else B`` chooses by the qualifiers: ``wide(.type) if .mode in .wide else .type``.
     A line without a ``.type`` choice binds ``.type`` to the last type that it spells literally.
 """
@@ -26,7 +27,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["Operand", "Rule", "Since", "address", "immediate", "inout", "instruction", "label", "out", "predicate", "source", "symbol"]
+__all__ = [
+    "Operand", "Rule", "Since", "address", "immediate", "inout", "instruction", "label", "out", "predicate", "source", "symbol",
+    "values",
+]  # fmt: skip
 
 
 class Operand:
@@ -36,7 +40,8 @@ class Operand:
     ----------
     kind : str
         ``"register"`` (a register, and where `immediate` allows it a constant), ``"predicate"``, ``"address"``, ``"immediate"``,
-        ``"label"``, ``"symbol"``, ``"special"`` (a special register alone).
+        ``"special"`` (a special register alone), ``"list"`` (any values, registers or parameters, in parentheses), or a name:
+        ``"label"``, ``"symbol"``, ``"function"``, ``"branch targets"``, ``"call targets"``.
     role : str
         ``"in"``, ``"out"`` or ``"inout"``. For an address it tells how the memory behind it is used.
     type : str
@@ -50,7 +55,8 @@ class Operand:
     values : tuple of int or range or None
         Allowed constants.
     space : str
-        For an address: a state-space expression, ``".ss"`` or ``"global"``; empty for a generic address.
+        For an address, or a symbol that stands for its address: a state-space expression, ``".ss"`` or ``"global"``; empty for a
+        generic address, or any symbol.
     negatable : bool
         Whether ``!p`` will do.
     sink : bool or str
@@ -102,9 +108,10 @@ def source(
     wider: bool = False,
     values: tuple[int, ...] | range | None = None,
     sink: bool | str = False,
+    space: str = "",
 ) -> Operand:
-    """A source register or, unless `immediate` is False, a constant."""
-    return Operand("register", "in", type, vector, immediate=immediate, wider=wider, values=values, sink=sink)
+    """A source register or, unless `immediate` is False, a constant or a symbol (of `space`)."""
+    return Operand("register", "in", type, vector, immediate=immediate, wider=wider, values=values, sink=sink, space=space)
 
 
 def predicate(role: str = "in", *, negatable: bool = False, sink: bool = False, immediate: bool = False) -> Operand:
@@ -113,7 +120,10 @@ def predicate(role: str = "in", *, negatable: bool = False, sink: bool = False, 
 
 
 def address(role: str, type: str, *, space: str = "", vector: str | int = 1) -> Operand:
-    """``[a]``: memory in `space` that is read (``in``), written (``out``) or both; `type` x `vector` is accessed, naturally aligned."""
+    """``[a]``: memory in `space` that is read (``in``), written (``out``) or both.
+
+    `type` x `vector` is accessed, naturally aligned.
+    """
     return Operand("address", role, type, vector, space=space)
 
 
@@ -128,8 +138,13 @@ def label() -> Operand:
 
 
 def symbol(kind: str = "symbol") -> Operand:
-    """The name of a variable, function, or call-target list."""
+    """A name: of a variable, a ``"function"``, a list of ``"branch targets"``, or a list or prototype of ``"call targets"``."""
     return Operand(kind)
+
+
+def values(role: str = "in") -> Operand:
+    """A list of registers, parameters and (as input) constants in parentheses, whose types a function's declaration gives."""
+    return Operand("list", role)
 
 
 class Rule:
@@ -162,8 +177,8 @@ class Entry:
     """One instruction of the ISA; see `instruction` for the fields. `compiled` belongs to `ptxgen.instructions.grammar`."""
 
     __slots__ = (
-        "choices", "compiled", "completes", "family", "issuer", "meaning", "name", "operands", "rules", "section", "since", "summary",
-        "syntax",
+        "choices", "compiled", "completes", "family", "issuer", "meaning", "name", "operands", "rules", "section", "since",
+        "summary", "syntax",
     )  # fmt: skip
 
     name: str

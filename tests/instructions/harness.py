@@ -131,7 +131,7 @@ def _names(elements: Sequence[Element]) -> Iterator[str]:
 
 _FLOATS = {16: "0x3C00", 32: "0f3F800000", 64: "0d3FF0000000000000"}
 _MEMORY = {"global": "g_mem", "shared": "s_mem", "const": "c_mem", "local": "l_mem", "param": "p_mem"}
-_NAMES = {"label": "L_end", "symbol": "g_mem", "function": "callee", "branch targets": "L_list", "call targets": "F_list"}
+_NAMES = {"label": "L_end", "symbol": "g_mem", "branch targets": "L_list"}
 
 
 @lru_cache(maxsize=None)
@@ -158,8 +158,9 @@ def register_types(demanded: Type, wider: bool) -> tuple[Type, ...]:
 class _Builder:
     """Operands for one statement: registers are numbered so that no two are the same."""
 
-    def __init__(self, match: Match) -> None:
+    def __init__(self, match: Match, slots: tuple[Slot, ...]) -> None:
         self.match = match
+        self.slots = slots
         self.used: dict[str, int] = {}
 
     def register(self, type: Type) -> Given:
@@ -172,6 +173,8 @@ class _Builder:
         match = self.match
         if contract.kind == "address" or bracket:
             return self._addresses(contract)
+        if contract.kind in ("function", "call targets", "list"):
+            return self._call_parts(contract)
         if contract.kind in _NAMES:
             return [Given("symbol", _NAMES[contract.kind])]
         demanded = match.type(contract.type)
@@ -179,6 +182,19 @@ class _Builder:
         if number > 1:
             return self._vectors(contract, demanded, number)
         return self._scalars(contract, demanded)
+
+    def _call_parts(self, contract: Operand) -> list[Given]:
+        """A function that takes nothing, or with a list of results one that takes and returns a 32-bit value."""
+        answers = any(slot.listed and self.match.entry.operands[slot.name].role == "out" for slot in self.slots)
+        if contract.kind == "function":
+            return [Given("symbol", "callee_one" if answers else "callee")]
+        if contract.kind == "call targets":
+            return [Given("symbol", "P_one")] if answers else [Given("symbol", "P_list"), Given("symbol", "F_list")]
+        if not answers:
+            return [Given("list", "()")]
+        found = [self.register(TYPES["b32"]), self.register(TYPES["f32"])]
+        found.append(Given("sink", "_") if contract.role == "out" else Given("int", "7", value=7))
+        return [Given("list", f"({one.text})", items=(one,)) for one in found]
 
     def _addresses(self, contract: Operand) -> list[Given]:
         space = self.match.value(contract.space) if contract.space.startswith(".") else contract.space
@@ -198,6 +214,10 @@ class _Builder:
         found = [] if contract.kind == "immediate" else [self.register(one) for one in register_types(demanded, contract.wider)]
         if contract.immediate and has_constants(demanded):
             found += constants(contract, demanded)
+            if contract.space:
+                space = self.match.value(contract.space) if contract.space.startswith(".") else contract.space
+                base = space.partition("::")[0]
+                found += [Given("symbol", _MEMORY[base] + offset, space=base) for offset in ("", "+8")]
         if self.match.allows(contract.sink):
             found.append(Given("sink", "_"))
         if contract.negatable:
@@ -237,7 +257,7 @@ def statements(match: Match, *, variant: int | None = None, ignore_rules: bool =
         bindings = {**match.bindings, **dict.fromkeys(names, True)}
         if not ignore_rules and any(broken_rules(match.entry, bindings, operands_known=True)):
             continue
-        builder = _Builder(match)
+        builder = _Builder(match, slots)
         options = [_slot_options(builder, slot) for slot in slots]
         if variant is not None:
             yield _statement(match, slots, [found[(variant + place) % len(found)] for place, found in enumerate(options)])
@@ -258,8 +278,7 @@ def _slot_options(builder: _Builder, slot: Slot) -> list[Given]:
         return [Given("address", f"{one.text[:-1]}, {rest}]", items=inner, space=one.space) for one in found]
     if slot.second:
         seconds = builder.options(builder.match.entry.operands[slot.second], False)
-        number = max(len(found), len(seconds))
-        pairs = [(found[index % len(found)], seconds[index % len(seconds)]) for index in range(number)]
+        pairs = [*((found[0], second) for second in seconds), *((first, seconds[0]) for first in found[1:])]
         return [Given("pair", f"{one.text}|{two.text}", items=(one, two)) for one, two in pairs]
     return found
 

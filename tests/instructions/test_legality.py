@@ -1,7 +1,7 @@
 """ptxas is the referee: what a contract allows it assembles, and what a contract refuses it refuses.
 
-Each test takes a family at once, since ptxas judges thousands of statements of equal version and target in one run. The sample holds
-every pair of qualifier values; ``python -m tests.instructions.sweep`` goes through all combinations.
+Each test takes a family at once, since ptxas judges thousands of statements of equal version and target in one run. The sample
+holds every pair of qualifier values; ``python -m tests.instructions.sweep`` goes through all combinations.
 """
 
 from __future__ import annotations
