@@ -31,7 +31,11 @@ def compile_fast_path(signature: Signature) -> Callable[..., Any]:
         return _never
     from ptxgen.runtime.binding import Bound
 
-    scope: dict[str, Any] = {"Bound": Bound, "raw_stream": getattr(torch._C, "_cuda_getCurrentRawStream", None)}
+    scope: dict[str, Any] = {
+        "Bound": Bound,
+        "NUMBERS": (float, int),
+        "raw_stream": getattr(torch._C, "_cuda_getCurrentRawStream", None),
+    }
     if scope["raw_stream"] is None:  # a CPU build
         return _never
     for index, param in enumerate(signature.arguments):
@@ -135,8 +139,8 @@ class _Writer:
 
     def scalar(self, index: int, param: ScalarParam) -> None:
         if param.dtype.name in _PYTHON_FLOATS:
-            limit = f" or not -3.4e38 < a{index} < 3.4e38" if param.dtype.name == "f32" else ""
-            self.refuse_if(f"type(a{index}) is not float{limit}")
+            limit = "3.4e38" if param.dtype.name == "f32" else "1.7e308"
+            self.refuse_if(f"type(a{index}) not in NUMBERS or not -{limit} < a{index} < {limit}")
         else:
             low, high = integer_range(param.dtype)
             # A negative number for untyped bits needs conversion.

@@ -114,18 +114,19 @@ def _load_ptx(ptx: str, version: Version, on: Device, line_map: LineMap | None, 
 
 def _assemble_instead(ptx: str, version: Version, on: Device, line_map: LineMap | None, max_registers: int | None) -> Cubin:
     """A cubin for a text that is too new for the driver's JIT."""
+    have, release = driver_version(), cuda_release_of(version)
+    branch = f" ({release.driver} or newer)" if release is not None and release.driver else ""
+    too_new = (
+        f".version {version[0]}.{version[1]} is newer than the driver: CUDA {have[0]}.{have[1]} understands PTX up to "
+        f"{on.ptx_version[0]}.{on.ptx_version[1]}. Use a lower .version or a newer driver{branch}"
+    )
+    if release is not None and release.cuda[0] > have[0]:
+        raise LoadError(too_new)  # Cubins of a newer major release don't load either.
     target = header(ptx).target
-    exact = target if target.endswith("a") else on.best_target
     try:
-        return assemble(ptx, exact, line_map=line_map, max_registers=max_registers)
+        return assemble(ptx, target if target.endswith("a") else on.best_target, line_map=line_map, max_registers=max_registers)
     except MissingTool as error:
-        have = driver_version()
-        release = cuda_release_of(version)
-        branch = f" ({release.driver} or newer)" if release is not None and release.driver else ""
-        raise LoadError(
-            f".version {version[0]}.{version[1]} is newer than the driver: CUDA {have[0]}.{have[1]} understands PTX up to "
-            f"{on.ptx_version[0]}.{on.ptx_version[1]}. Use a lower .version, a newer driver{branch}, or an assembler: {error}"
-        ) from None
+        raise LoadError(f"{too_new}, or an assembler: {error}") from None
 
 
 def _jit(ptx: str, on: Device, line_map: LineMap | None, max_registers: int | None) -> Any:
