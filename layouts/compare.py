@@ -102,18 +102,17 @@ def canonical_replicas(replicas: tuple[Dim, ...]) -> tuple[tuple[Dim, ...], Axis
             stride = -stride
         kept.append((extent, stride))
     # Only spelling depends on this order: equality compares the sets of displacements.
-    kept.sort(key=lambda dim: [(axis.order, repr(value)) if not isinstance(value, int) else (axis.order, f"{value:020}")
-                               for axis, value in dim[1].parts], reverse=True)  # fmt: skip
+    kept.sort(key=lambda dim: [(axis.order, value if isinstance(value, int) else 0) for axis, value in dim[1].parts], reverse=True)
     return coalesce(tuple(kept)), shift
 
 
-def _displacements(replicas: tuple[Dim, ...]) -> object:
-    """The set of displacements of canonical replicas; the dimensions themselves where they are symbolic."""
-    if any(isinstance(value, Expr) for e, s in replicas for value in (e, *(v for _, v in s.parts))):
-        return frozenset(replicas)
+def _displacements(replicas: tuple[Dim, ...]) -> set[AxisTerm] | tuple[Dim, ...]:
+    """The set of displacements of canonical replicas; the dimensions themselves for runtime extents."""
     found = {ZERO}
     for extent, stride in replicas:
-        found = {base + stride * step for base in found for step in range(extent)}  # type: ignore[arg-type]
+        if not isinstance(extent, int):
+            return replicas
+        found = {base + stride * step for base in found for step in range(extent)}
     return found
 
 
@@ -130,7 +129,7 @@ def is_injective(layout: Layout) -> bool:
     if any(isinstance(value, Expr) for value in values):
         raise LayoutError(f"whether {layout!r} is injective depends on run-time values; give its symbols ranges that settle it")
     keys = _position_keys(canonical)
-    distinct = np.array([_key_of(canonical, term) for term in _displacements(canonical.replica_dims)])  # type: ignore[attr-defined]
+    distinct = np.array([_key_of(canonical, term) for term in _displacements(canonical.replica_dims)])  # type: ignore[arg-type]
     return _all_distinct((keys[:, None] + distinct).ravel())
 
 

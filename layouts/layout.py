@@ -364,6 +364,9 @@ class Layout:
             `5 @ tx + 3`, a mapping from axes, or a number on `m`; axes not named are at 0.
         """
         if isinstance(position, Mapping):
+            strange = next((axis for axis in position if not isinstance(axis, Axis)), None)
+            if strange is not None:
+                raise LayoutError(f"a position is a mapping from axes such as m and tx, not from {strange!r}")
             position = AxisTerm.collect((axis, as_scalar(value, "a position")) for axis, value in position.items())
         wanted = AxisTerm.of(position, "a position").reduced()
         full = self.expand_replicas()
@@ -391,6 +394,8 @@ class Layout:
     def span(self) -> tuple[Scalar, Scalar]:
         """The least and greatest position on `m` (of an element's first unit), replicas included; an Expr if symbolic.
 
+        Runtime extents are taken to be at least 1: an empty layout has no positions.
+
         Raises
         ------
         LayoutError
@@ -401,15 +406,15 @@ class Layout:
                 raise LayoutError(unbound_swizzle(self._swizzle))
             table = self.expand_replicas().table()
             moved = Expr.of(self._offset[m]) - Expr.of(self._offset[m]).terms.get((), 0)
-            if not table.separable or any(mono not in moved.terms for mono in table.symbols):
+            if not table.separable or self._with(offset=ZERO).symbols:
                 raise LayoutError(f"the span of {self!r} is known only at run time, through its swizzle")
             return as_scalar(moved + int(table.m.min()), "lo"), as_scalar(moved + int(table.m.max()), "hi")
         lo = hi = self._offset[m]
         for extent, stride in (dim for part in (*self._dims, self._replicas) for dim in part):
             reach = Expr.of(stride[m]) * (Expr.of(extent) - 1)
-            if prove_nonnegative(reach):
+            if prove_nonnegative(stride[m]):
                 hi = as_scalar(reach + hi, "hi")
-            elif prove_nonnegative(-reach):
+            elif prove_nonnegative(-stride[m]):
                 lo = as_scalar(reach + lo, "lo")
             else:
                 raise LayoutError(f"the stride {stride[m]} may have either sign; give its symbols a range")
@@ -478,6 +483,10 @@ class Layout:
         from ptxgen.layouts.rearrange import rearrange
 
         return rearrange(self, pattern, sizes)
+
+    def stacked(self, extent: int, distance: int | Expr) -> Layout:
+        """`extent` copies of this layout under a new leading dimension, `distance` positions on `m` apart (in this unit)."""
+        return self._with((((as_extent(extent), AxisTerm.of(distance)),), *self._dims))
 
     def sub(self, starts: Sequence[int | Expr | Symbol], shape: Sequence[int], steps: Sequence[int] | None = None) -> Layout:
         """A box of this layout.

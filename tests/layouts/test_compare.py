@@ -81,6 +81,7 @@ def test_runtime_strides_compare_as_polynomials():
     assert Layout(S[(4,) : (n,)], offset=n) != Layout(S[(4,) : (n,)], offset=Symbol("n", 1))
     assert Layout(S[(n, 4)]) == Layout(S[(n, 4) : (4, 1)]) and hash(Layout(S[(n, 4)])) == hash(Layout(S[(n, 4) : (4, 1)]))
     assert Layout(S[(4,) : (n,)], R[2:n]) == Layout(S[(4,) : (n,)], R[2:n])
+    assert Layout(S[4], R[(2, 2) : (n, n)]) == Layout(S[4], R[3:n]) != Layout(S[4], R[2:n])
 
 
 def test_units_do_not_mix():

@@ -278,8 +278,11 @@ def test_span_of_runtime_strides_is_symbolic():
     n = Symbol("n", 1)
     assert Layout(S[(4, 8) : (n * 8, 1)], offset=n).span() == (n, n * 25 + 7)
     assert Layout(S[(4, 8) : (-n, 1)]).span() == (n * -3, 7)
+    assert Layout(S[(Symbol("rows", 0, key="rows"), 8)]).span() == (0, Symbol("rows", 0, key="rows") * 8 - 1)
     swizzled = Layout(S[(8, 64)], swizzle=Swizzle.B128, offset=n * 512).bind(16)
     assert swizzled.span() == (n * 8192, n * 8192 + 8176)
+    with pytest.raises(LayoutError, match="is known only at run time, through its swizzle"):
+        Layout(S[(2, 64) : (n * 512, 1)], swizzle=Swizzle.B128, offset=n * 512).bind(16).span()
 
 
 def test_runtime_extents_stay_whole():

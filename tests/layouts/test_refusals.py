@@ -53,6 +53,7 @@ NESTED = Layout(S[((4, 8),) : ((100, 1),)])
         (lambda: Layout(S[(N, 4)]).size, "can't count elements: dimension 0 of shape (n, 4) has the extent n, "
          "which is known only at run time"),
         (lambda: Layout(S[(4,) : (N,)]).coordinates(0), "coordinates() needs positions that are known now, without symbols"),
+        (lambda: TILE.coordinates({"m": 3}), "a position is a mapping from axes such as m and tx, not from 'm'"),
         (lambda: Layout(S[(4,) : (Symbol("s", None),)]).span(), "the stride s may have either sign; give its symbols a range"),
         (lambda: Layout(S[(4,) : (1 << 62,)]).table(), "positions on m reach 13835058055282163712, past 64 bits"),
         (lambda: TILE.retype(32, 16), "retype() needs positions in bits: bind(bits_per_element) first"),
