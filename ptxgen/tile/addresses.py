@@ -63,7 +63,7 @@ def _add_term(builder: Builder, total: Value | None, monomial: Monomial, coeffic
         if total is None:
             return Value(builder, type, ir.Int(coefficient), None, None)
         return _compute(builder, f"add.{suffix}", type, _operand(total), _integer(coefficient))
-    factors = [builder.values[symbol] for symbol in monomial]
+    factors = [builder.value_of(symbol) for symbol in monomial]
     if len(factors) == 1 and bits == 64 and factors[0].type.bits == 32 and coefficient != 1 and _wide_enough(factors[0], coefficient):
         sign = "s" if factors[0].type.signed or coefficient < 0 else "u"
         if total is None:

@@ -141,6 +141,8 @@ def _store(builder: Builder, target: ir.Reg, value: Value, dtype: Type, start: i
         and value.region is builder.region
     ):
         builder.body[-1] = ir.Instruction(last.opcode, (target, *last.operands[1:]), None, last.where)
+        assert isinstance(value.operand, ir.Reg)
+        builder.release(value.operand)
         value.operand = target
         return
     if value.operand != target:

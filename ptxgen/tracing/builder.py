@@ -21,9 +21,14 @@ from ptxgen.instructions.types import Type, u32
 from ptxgen.layouts.expr import Expr, Symbol
 from ptxgen.tracing.provenance import Where, here
 
-__all__ = ["Builder", "Region", "Value", "current", "register_class"]
+__all__ = ["Builder", "Region", "Value", "active", "current", "register_class"]
 
 _active: ContextVar[Builder | None] = ContextVar("ptxgen_builder", default=None)
+
+
+def active() -> Builder | None:
+    """The trace under way, if any."""
+    return _active.get()
 
 
 def current(what: str) -> Builder:
@@ -48,9 +53,13 @@ class Region:
         Known to be >= 0 while this region runs.
     numbered : dict
         Values computed here that may be used again, by what they compute.
+    written : dict
+        Mutable registers that were written here, by identity.
+    leaves : bool
+        Whether every thread that runs this has left it before its end (`px.break_`, `px.continue_`, `px.return_`).
     """
 
-    __slots__ = ("facts", "kind", "numbered", "parent", "where")
+    __slots__ = ("facts", "kind", "leaves", "numbered", "parent", "where", "written")
 
     def __init__(self, parent: Region | None, kind: str, where: Any, facts: Sequence[Expr] = ()) -> None:
         self.parent = parent
@@ -58,6 +67,8 @@ class Region:
         self.where = where
         self.facts = list(facts)
         self.numbered: dict[Hashable, Any] = {}
+        self.written: dict[int, Any] = {}
+        self.leaves = False
 
     def inside(self, other: Region) -> bool:
         """Whether this region is `other` or lies in it."""
@@ -139,6 +150,12 @@ class Builder:
         Threads of a block, (x, y, z).
     cluster : tuple of int
         Blocks of a cluster, (x, y, z).
+    grid : tuple of int
+        The largest grid that a launch can have, (x, y, z).
+    shared : list of ir.Variable
+        Shared memory that the kernel declares.
+    lazy : dict
+        Symbols whose values are loaded when first used.
     target : str or None
         The target the user fixed, if any.
     prologue, body : list of ir.Statement
@@ -160,12 +177,20 @@ class Builder:
         self.body: list[ir.Statement] = []
         self.root = Region(None, "kernel", None)
         self.region = self.root
-        self.variables: list[ir.Variable] = []
+        self.shared: list[ir.Variable] = []
+        self.grid = (2**31 - 1, 65535, 65535)
+        self.lazy: dict[Symbol, Callable[[], Value]] = {}
+        self.closers: list[Callable[[], None]] = []
         self.version: Version = (1, 0)
         self.targets = frozenset(FIRST_VERSION)
         self.values: dict[Symbol, Value] = {}
         self.thread_arrays: dict[Symbol, np.ndarray] = {}
         self._threads: np.ndarray | None = None
+        self.mutable: list[Any] = []  # registers of px.reg that can be written here
+        self.loops: list[Any] = []  # traced loops that are open, innermost last
+        self.chains: list[Any] = []  # if-chains whose else branch is open and waits for its px.elif_ or px.else_
+        self.unentered: list[Any] = []  # blocks that were made and not yet entered by their with statement
+        self.broken: Where | None = None  # the block that an exception left
         self._counts: dict[str, int] = {}
         self._labels: dict[str, int] = {}
         self._names: set[str] = set()
@@ -185,6 +210,12 @@ class Builder:
         number = self._counts.get(declared, 0)
         self._counts[declared] = number + 1
         return ir.Reg(f"{prefix}{number}")
+
+    def release(self, register: ir.Reg) -> None:
+        """Take back the register that was handed out last, which nothing names any more."""
+        for declared, prefix in _CLASSES.values():
+            if register.name == f"{prefix}{self._counts.get(declared, 0) - 1}":
+                self._counts[declared] -= 1
 
     def label(self, stem: str) -> str:
         """A fresh label such as ``$L_loop_1``."""
@@ -244,8 +275,19 @@ class Builder:
         except InstructionError as error:
             raise error.at(where) from None
         target = self.body if into is None else into
-        target.append(ir.Instruction(opcode, tuple(operand for operand, _ in operands), guard, where))
+        place = None if target is self.prologue else where  # the prologue is ours: no single line of the user's made it
+        target.append(ir.Instruction(opcode, tuple(operand for operand, _ in operands), guard, place))
         return checked
+
+    def require(self, version: Version, targets: frozenset[str], what: str, section: str) -> None:
+        """Take note of a version and targets that something other than an instruction needs."""
+        fixed = frozenset([self.target]) if self.target is not None else self.targets
+        if not fixed & targets:
+            raise InstructionError(
+                f"{what} does not exist on {_targets(fixed)}", section=section, legal=f"targets {_targets(targets)}"
+            )
+        self.targets &= targets
+        self.version = max(self.version, version)
 
     def need(self, match: Match) -> None:
         """Take note of the version and targets of an instruction; refuse it where the kernel's target does not have it."""
@@ -303,6 +345,42 @@ class Builder:
         self.values[symbol] = value
         value.expr = Expr.of(symbol)
         return value.expr
+
+    def guard(self, predicate: Any, where: Any) -> ir.Guard | None:
+        """``@p`` or ``@!p`` for a traced predicate, None for None.
+
+        Raises
+        ------
+        TraceError
+            For anything that is no predicate, or is not visible here.
+        """
+        if predicate is None:
+            return None
+        if not isinstance(predicate, Value) or predicate.type.kind != "pred":
+            raise TraceError(f"pred={predicate!r} is no traced predicate", where=where, legal="a comparison such as pred=i < n, or ~p")
+        self.visible(predicate, where)
+        operand = predicate.operand
+        if isinstance(operand, ir.Not):
+            return ir.Guard(operand.reg, negated=True)
+        assert isinstance(operand, ir.Reg)
+        return ir.Guard(operand)
+
+    def finish(self) -> None:
+        """The kernel's function has returned: whatever a construct left open is closed."""
+        for close in self.closers:
+            close()
+
+    def value_of(self, symbol: Symbol) -> Value:
+        """The traced value behind a symbol."""
+        if symbol not in self.values and symbol in self.lazy:
+            self.values[symbol] = self.lazy[symbol]()
+        return self.values[symbol]
+
+    def scalar(self, value: Any, type: Type) -> Value:
+        """A traced scalar as it is, or a Python number as an exact constant of `type`."""
+        from ptxgen.tracing.values import as_value
+
+        return as_value(self, value, type)
 
     def special(self, name: str, lo: int, hi: int) -> Value:
         """A special register such as ``tid.x``, read once in the prologue; a u32 whose value lies in [lo, hi]."""
@@ -386,7 +464,7 @@ class Builder:
                 active &= values >= 0
         return np.flatnonzero(active)
 
-    def visible(self, value: Value, where: Where) -> None:
+    def visible(self, value: Value, where: Any) -> None:
         """Refuse a value that is defined in a branch or loop body which does not enclose this place.
 
         Raises
@@ -394,8 +472,12 @@ class Builder:
         TraceError
             Naming the line that defined it and `px.reg` as the way out.
         """
-        region = value.region
-        if region is not None and not self.region.inside(region):
+        if value.region is not None:
+            self.visible_region(value.region, where)
+
+    def visible_region(self, region: Region, where: Any) -> None:
+        """The same for anything else that a region holds, such as a view whose bounds were proved in it."""
+        if not self.region.inside(region):
             raise TraceError(
                 f"this value is defined inside the {region.kind} block at {region.where} and used outside of it",
                 where=where,
@@ -423,6 +505,8 @@ def given_value(value: Value) -> Given:
         return given_register(operand, value.type)
     if isinstance(operand, ir.Int):
         return Given("int", str(operand.value), value=operand.value)
+    if isinstance(operand, ir.Not):
+        return Given("not", f"!{operand.reg.name}", value.type)
     return Given("float", repr(operand))
 
 

@@ -1,0 +1,231 @@
+"""What a kernel's parameters are annotated with: tensors, named runtime dims, scalar types, constants."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ptxgen.errors import TraceError
+from ptxgen.instructions.types import Type, u32
+from ptxgen.layouts.expr import Expr, Symbol
+from ptxgen.layouts.layout import Layout
+
+__all__ = ["Constant", "Dim", "Parameter", "Tensor", "cdiv", "constexpr", "dim", "parameters_of"]
+
+
+class Dim:
+    """A runtime extent with a name. One name has one value in a launch; it is read from the arguments' shapes.
+
+    Usable in shapes, in the kernel (where it is a traced integer), and in `grid`, whose function gets its value as an int.
+
+    Attributes
+    ----------
+    name : str
+    multiple_of : int
+        Known to divide it, and checked at launch.
+    dtype : Type
+        How the kernel holds it.
+    """
+
+    __slots__ = ("dtype", "multiple_of", "name", "symbol")
+
+    def __init__(self, name: str, multiple_of: int = 1, dtype: Type = u32) -> None:
+        if not name.isidentifier():
+            raise TraceError(f"a dim is named by an identifier, not {name!r}")
+        if multiple_of < 1:
+            raise TraceError(f"dim {name}: multiple_of must be positive, not {multiple_of}")
+        self.name = name
+        self.multiple_of = multiple_of
+        self.dtype = dtype
+        self.symbol = Symbol(name, 0, (1 << (dtype.bits - dtype.signed)) - 1, multiple_of, key=("dim", name))
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __ptxgen_value__(self, builder: Any) -> Any:
+        return builder.value_of(self.symbol)
+
+    def __mul__(self, other: Any) -> Any:
+        return _dim_arithmetic(self, other, lambda a, b: a * b)
+
+    def __add__(self, other: Any) -> Any:
+        return _dim_arithmetic(self, other, lambda a, b: a + b)
+
+    def __sub__(self, other: Any) -> Any:
+        return _dim_arithmetic(self, other, lambda a, b: a - b)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _dim_arithmetic(self, other, lambda a, b: b - a)
+
+    __rmul__ = __mul__
+    __radd__ = __add__
+
+
+def _dim_arithmetic(one: Dim, other: Any, operate: Callable[[Any, Any], Any]) -> Any:
+    """Inside a kernel a dim is a traced integer; outside it is an expression, for shapes and strides."""
+    from ptxgen.tracing.builder import active
+
+    builder = active()
+    if builder is not None:
+        return operate(one.__ptxgen_value__(builder), other)
+    return operate(Expr.of(one.symbol), Expr.of(other.symbol) if isinstance(other, Dim) else other)
+
+
+def _delegate(name: str) -> Callable[[Dim, Any], Any]:
+    def method(self: Dim, other: Any) -> Any:
+        from ptxgen.tracing.builder import current
+
+        return getattr(self.__ptxgen_value__(current(f"dim {self.name} in arithmetic")), name)(other)
+
+    return method
+
+
+for _name in ("floordiv", "mod", "lshift", "rshift", "and", "or", "xor", "lt", "le", "gt", "ge"):
+    setattr(Dim, f"__{_name}__", _delegate(f"__{_name}__"))
+
+
+def dim(name: str, multiple_of: int = 1, dtype: Type = u32) -> Dim:
+    """A named runtime extent: ``n = px.dim("n", multiple_of=8)``."""
+    return Dim(name, multiple_of, dtype)
+
+
+class Tensor:
+    """The annotation of a tensor parameter.
+
+    Parameters
+    ----------
+    shape : tuple of int or Dim
+    dtype : Type
+    align : int, optional
+        Bytes that divide its base address, checked at launch; by default the element's size.
+    strides : tuple of int or Dim, optional
+        In elements. Row-major contiguous by default; the arguments must have exactly these.
+    """
+
+    __slots__ = ("align", "dtype", "shape", "strides")
+
+    def __init__(
+        self, shape: Sequence[Any], dtype: Type, align: int | None = None, strides: Sequence[Any] | None = None
+    ) -> None:
+        if not isinstance(dtype, Type):
+            raise TraceError(f"px.Tensor: {dtype!r} is no element type", legal="px.f32, px.bf16, px.u8, ...")
+        self.shape = tuple(_extent(one) for one in (shape if isinstance(shape, (tuple, list)) else (shape,)))
+        self.dtype = dtype
+        self.align = align if align is not None else max(1, dtype.bits // 8)
+        self.strides = None if strides is None else tuple(_extent(one) for one in strides)
+        if self.align & (self.align - 1) or self.align < 1:
+            raise TraceError(f"px.Tensor: align={align} is no power of two")
+        if self.strides is not None and len(self.strides) != len(self.shape):
+            raise TraceError(f"px.Tensor: {len(self.strides)} strides for {len(self.shape)} extents")
+
+    def layout(self) -> Layout:
+        """Positions in bits."""
+        from ptxgen.layouts import S
+
+        extents = tuple(_expr(one) for one in self.shape)
+        strides: tuple[Any, ...]
+        if self.strides is not None:
+            strides = tuple(_expr(one) for one in self.strides)
+        else:
+            reversed_strides: list[Any] = []
+            step: Any = 1
+            for extent in reversed(extents):
+                reversed_strides.append(step)
+                step = step * extent
+            strides = tuple(reversed(reversed_strides))
+        return Layout(S[extents:strides]).bind(self.dtype.bits)  # type: ignore[misc]
+
+    def dims(self) -> list[Dim]:
+        """The named dims in shape and strides."""
+        return [one for one in (*self.shape, *(self.strides or ())) if isinstance(one, Dim)]
+
+    def __repr__(self) -> str:
+        return f"px.Tensor({self.shape}, {self.dtype})"
+
+
+def _extent(one: Any) -> int | Dim:
+    if isinstance(one, Dim):
+        return one
+    if isinstance(one, bool) or not hasattr(one, "__index__"):
+        raise TraceError(f"px.Tensor: {one!r} is no extent", legal="an int, or a dim: n = px.dim('n')")
+    value = int(one.__index__())
+    if value < 0:
+        raise TraceError(f"px.Tensor: the extent {value} is negative")
+    return value
+
+
+def _expr(one: int | Dim) -> Any:
+    return Expr.of(one.symbol) if isinstance(one, Dim) else one
+
+
+class Constant:
+    """The annotation ``px.constexpr``: a keyword-only Python value that specialises the kernel."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "px.constexpr"
+
+
+constexpr = Constant()
+
+
+class Parameter:
+    """One parameter of a kernel function and what it is annotated with."""
+
+    __slots__ = ("annotation", "default", "name")
+
+    def __init__(self, name: str, annotation: Tensor | Type | Constant, default: Any) -> None:
+        self.name = name
+        self.annotation = annotation
+        self.default = default
+
+
+def parameters_of(function: Callable[..., Any], local: Mapping[str, Any]) -> tuple[Parameter, ...]:
+    """The parameters of a kernel function; `local` are the names visible where it was decorated, for annotations that are strings.
+
+    Raises
+    ------
+    TraceError
+        Where an annotation is missing or is nothing that a kernel takes.
+    """
+    found = []
+    for parameter in inspect.signature(function).parameters.values():
+        annotation = _resolve(parameter.annotation, function, local, parameter.name)
+        if isinstance(annotation, Constant):
+            if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+                raise TraceError(
+                    f"kernel {function.__name__}: the constant {parameter.name} must be keyword-only",
+                    legal=f"def {function.__name__}(..., *, {parameter.name}: px.constexpr = ...)",
+                )
+        elif not isinstance(annotation, (Tensor, Type)) or parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
+            what = "has no annotation" if annotation is inspect.Parameter.empty else f"is annotated {annotation!r}"
+            raise TraceError(
+                f"kernel {function.__name__}: parameter {parameter.name} {what}",
+                legal="x: px.Tensor(shape, dtype), n: px.u32, or, behind *, BM: px.constexpr",
+            )
+        found.append(Parameter(parameter.name, annotation, parameter.default))
+    return tuple(found)
+
+
+def _resolve(annotation: Any, function: Callable[..., Any], local: Mapping[str, Any], name: str) -> Any:
+    if isinstance(annotation, str):
+        scope = {**vars(typing), **function.__globals__, **inspect.getclosurevars(function).nonlocals, **local}
+        try:
+            annotation = eval(annotation, scope)  # the user's own annotation, as typing.get_type_hints evaluates it
+        except Exception as error:
+            raise TraceError(f"kernel {function.__name__}: the annotation of {name}, {annotation!r}, fails: {error}") from error
+    for one in getattr(annotation, "__metadata__", ()):
+        if isinstance(one, (Tensor, Type, Constant)):
+            return one
+    return annotation
+
+
+def cdiv(a: Any, b: int) -> Any:
+    """Ceiling division of non-negative integers: how many tiles of `b` cover `a`."""
+    if isinstance(a, Expr):
+        lo, hi = a.range()
+        return Expr.of(Symbol(f"cdiv({a}, {b})", -(-(lo or 0) // b), None if hi is None else -(-hi // b), key=("cdiv", a, b)))
+    return -(-a // b)

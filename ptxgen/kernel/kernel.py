@@ -1,0 +1,256 @@
+"""`@px.kernel`: a Python function as a kernel that can be traced, shown, emulated and launched."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ptxgen import ir
+from ptxgen.errors import TraceError
+from ptxgen.instructions.targets import FIRST_VERSION
+from ptxgen.kernel.annotations import Constant, Parameter, Tensor, parameters_of
+from ptxgen.kernel.specialization import Specialization
+from ptxgen.kernel.trace import trace
+from ptxgen.layouts.expr import Expr
+
+__all__ = ["Kernel", "kernel"]
+
+_MAX_GRID = (2**31 - 1, 65535, 65535)
+_MAX_BLOCK = (1024, 1024, 64)
+
+
+def kernel(
+    *,
+    grid: Any,
+    block: Any,
+    cluster: int | Sequence[int] | None = None,
+    target: str | None = None,
+    max_registers: int | None = None,
+    min_blocks: int | None = None,
+    cooperative: bool = False,
+) -> Callable[[Callable[..., Any]], Kernel]:
+    """Make a kernel of a function.
+
+    Parameters
+    ----------
+    grid : int, tuple of int, or function
+        Blocks of a launch, (x, y, z). A function takes any of the named dims, integer scalars and constants by name and gives one of these:
+        ``grid=lambda n: px.cdiv(n, 128)``.
+    block : int, tuple of int, or function
+        Threads of a block, (x, y, z); a function of constants alone. Fixed when the kernel is traced.
+    cluster : int or tuple of int, optional
+        Blocks of a cluster (sm_90 and newer).
+    target : str, optional
+        The target to write for, e.g. ``"sm_90a"``. By default the lowest that the instructions need.
+    max_registers, min_blocks : int, optional
+        ``.maxnreg`` and ``.minnctapersm`` (ISA 11.4).
+    cooperative : bool
+        Launch all blocks at once, so that they can wait for each other.
+
+    Returns
+    -------
+    callable
+        The decorator.
+    """
+    if target is not None and target not in FIRST_VERSION:
+        raise TraceError(f"unknown target {target!r}", legal=", ".join(FIRST_VERSION))
+    names = dict(sys._getframe(1).f_locals)
+
+    def decorate(function: Callable[..., Any]) -> Kernel:
+        return Kernel(
+            function, parameters_of(function, names), grid, block, _extents(cluster or 1, "cluster"), target, max_registers, min_blocks, cooperative
+        )
+
+    return decorate
+
+
+def _extents(value: Any, what: str) -> tuple[int, int, int]:
+    """An int or a tuple as (x, y, z)."""
+    given = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    if not 1 <= len(given) <= 3 or any(isinstance(one, bool) or not hasattr(one, "__index__") for one in given):
+        raise TraceError(f"{what}={value!r} is neither an int nor a tuple of up to three", legal=f"{what}=128 or {what}=(32, 4)")
+    x, y, z = (*(int(one) for one in given), 1, 1)[:3]
+    return x, y, z
+
+
+class Kernel:
+    """A kernel. Calling it runs it where its arguments live: CUDA tensors on their GPU, NumPy arrays and CPU tensors in the emulator.
+
+    Attributes
+    ----------
+    function : callable
+        The Python function.
+    name : str
+    parameters : tuple of Parameter
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        parameters: tuple[Parameter, ...],
+        grid: Any,
+        block: Any,
+        cluster: tuple[int, int, int],
+        target: str | None,
+        max_registers: int | None,
+        min_blocks: int | None,
+        cooperative: bool,
+    ) -> None:
+        self.function = function
+        self.name = function.__name__
+        self.parameters = parameters
+        self.grid = grid
+        self.cooperative = cooperative
+        self._block = block
+        self._cluster = cluster
+        self._target = target
+        self._max_registers = max_registers
+        self._min_blocks = min_blocks
+        self._constants = {one.name: one for one in parameters if isinstance(one.annotation, Constant)}
+        self._made: dict[tuple[Any, ...], Specialization] = {}
+        self.__doc__ = function.__doc__
+        self.__name__ = function.__name__
+        self.__wrapped__ = function
+
+    def __repr__(self) -> str:
+        return f"<px.kernel {self.name}>"
+
+    def specialize(self, **constants: Any) -> Specialization:
+        """The kernel for given values of its ``px.constexpr`` parameters; those left out take their defaults. Traced once for each.
+
+        Raises
+        ------
+        TraceError
+            For an unknown constant, one without a value, or one that is not hashable.
+        PtxgenError
+            For whatever the function does against the rules.
+        """
+        key = self._key(constants)
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = self._trace(dict(key))
+        return found
+
+    def _key(self, constants: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+        for name in constants:
+            if name not in self._constants:
+                known = ", ".join(self._constants) or "none"
+                raise TraceError(f"kernel {self.name} has no constant {name!r}", legal=f"its constants: {known}")
+        key = []
+        for name, parameter in self._constants.items():
+            value = constants.get(name, parameter.default)
+            if value is inspect.Parameter.empty:
+                raise TraceError(f"kernel {self.name}: the constant {name} has no value", legal=f"pass {name}=..., or give it a default")
+            if getattr(value, "__hash__", None) is None:
+                raise TraceError(f"kernel {self.name}: the constant {name} = {value!r} is not hashable", legal="an int, a type, a tuple, ...")
+            key.append((name, value))
+        return tuple(key)
+
+    def _trace(self, constants: dict[str, Any]) -> Specialization:
+        block = self._block_of(constants)
+        made = trace(
+            self.function,
+            self.parameters,
+            constants,
+            block=block,
+            cluster=self._cluster,
+            grid=self._largest_grid(constants),
+            target=self._target,
+            directives=self._directives(block),
+        )
+        return Specialization(self, made, constants)
+
+    def _block_of(self, constants: dict[str, Any]) -> tuple[int, int, int]:
+        block = _extents(_call(self._block, constants, "block") if callable(self._block) else self._block, "block")
+        for extent, most, axis in zip(block, _MAX_BLOCK, "xyz"):
+            if not 1 <= extent <= most:
+                raise TraceError(f"kernel {self.name}: block.{axis} = {extent}", legal=f"1 to {most}")
+        if block[0] * block[1] * block[2] > 1024:
+            raise TraceError(f"kernel {self.name}: a block of {block[0] * block[1] * block[2]} threads", legal="1 to 1024 threads")
+        return block
+
+    def _largest_grid(self, constants: dict[str, Any]) -> tuple[int, int, int]:
+        """An upper bound of the grid, from the ranges of the dims: what the ranges of block indices follow from."""
+        if not callable(self.grid):
+            return _extents(self.grid, "grid")
+        known = {name: Expr.of(one.symbol) for name, one in self._dims().items()}
+        try:
+            value = _call(self.grid, {**constants, **known}, "grid")
+        except Exception:  # the user's function may do with ints what no expression can: then only the device's limits are known
+            return _MAX_GRID
+        given = value if isinstance(value, (tuple, list)) else (value,)
+        bounds = [(Expr.of(one).range()[1] if isinstance(one, (int, Expr)) else None) for one in given]
+        x, y, z = (*(most if bound is None else min(bound, most) for bound, most in zip(bounds, _MAX_GRID)), 1, 1)[:3]
+        return max(x, 1), max(y, 1), max(z, 1)
+
+    def _dims(self) -> dict[str, Any]:
+        return {
+            one.name: one for parameter in self.parameters if isinstance(parameter.annotation, Tensor) for one in parameter.annotation.dims()
+        }
+
+    def _directives(self, block: tuple[int, int, int]) -> tuple[ir.Directive, ...]:
+        """``.reqntid`` fixes the block that the thread indices are traced for."""
+        found = [ir.Directive("reqntid", block if block[2] > 1 else block[:2] if block[1] > 1 else block[:1])]
+        if self._max_registers is not None:
+            found.append(ir.Directive("maxnreg", (self._max_registers,)))
+        if self._min_blocks is not None:
+            found.append(ir.Directive("minnctapersm", (self._min_blocks,)))
+        if self._cluster != (1, 1, 1):
+            found.append(ir.Directive("explicitcluster"))
+            found.append(ir.Directive("reqnctapercluster", self._cluster))
+        return tuple(found)
+
+    # ---- the specialisation with default constants ---------------------------------------------------------------------
+
+    def __call__(self, *arguments: Any, **constants: Any) -> None:
+        """Run it where its arguments live, on the caller's current stream.
+
+        Raises
+        ------
+        ArgumentError
+            Where an argument does not fit the signature.
+        EmulationError
+            In the emulator, for whatever it reports.
+        """
+        self.specialize(**constants)(*arguments)
+
+    def launch(self, *arguments: Any, grid: Any = None, stream: Any = None, **constants: Any) -> None:
+        """Launch on the GPU, optionally with another grid or stream."""
+        self.specialize(**constants).launch(*arguments, grid=grid, stream=stream)
+
+    def emulate(self, *arguments: Any, grid: Any = None, seed: int = 0, **constants: Any) -> Any:
+        """Run in the emulator and return its result, reports included."""
+        return self.specialize(**constants).emulate(*arguments, grid=grid, seed=seed)
+
+    def bind(self, *arguments: Any, grid: Any = None, **constants: Any) -> Any:
+        """A prepared launch of these arguments, to be called again and again."""
+        return self.specialize(**constants).bind(*arguments, grid=grid)
+
+    def ptx(self, **options: Any) -> str:
+        """The PTX text, constants at their defaults; see `Specialization.ptx`."""
+        return self.specialize().ptx(**options)
+
+    def dump(self, path: Any, **options: Any) -> None:
+        """Write the PTX text to a file."""
+        self.specialize().dump(path, **options)
+
+    def sass(self, target: str | None = None) -> str:
+        """The machine code, disassembled."""
+        return self.specialize().sass(target)
+
+    def resources(self, target: str | None = None) -> Any:
+        """Registers, spills, shared memory and the assembler's notes."""
+        return self.specialize().resources(target)
+
+
+def _call(function: Callable[..., Any], names: Mapping[str, Any], what: str) -> Any:
+    """Call the user's function with those of `names` that its parameters ask for."""
+    wanted = {}
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name in names:
+            wanted[parameter.name] = names[parameter.name]
+        elif parameter.default is inspect.Parameter.empty:
+            raise TraceError(f"{what}: its function asks for {parameter.name!r}", legal=f"one of: {', '.join(names)}")
+    return function(**wanted)

@@ -1,0 +1,244 @@
+"""A kernel for given constants: its text, and everything that is done with the text."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ptxgen import ir
+from ptxgen.errors import TraceError
+from ptxgen.kernel.trace import Trace
+from ptxgen.runtime import ArgumentError, ArrayInfo, Bound, Runner, Signature, TensorParam
+from ptxgen.runtime.scalars import format_code
+from ptxgen.text import read, write, write_mapped
+
+if TYPE_CHECKING:
+    from ptxgen.kernel.kernel import Kernel
+
+__all__ = ["Specialization"]
+
+
+class Specialization:
+    """One traced kernel.
+
+    Attributes
+    ----------
+    constants : dict
+        The values of its ``px.constexpr`` parameters.
+    module : ir.Module
+        What the trace wrote.
+    """
+
+    def __init__(self, kernel: Kernel, traced: Trace, constants: Mapping[str, Any]) -> None:
+        self.kernel = kernel
+        self.constants = dict(constants)
+        self.module = traced.module
+        self._traced = traced
+        self._text: tuple[str, dict[int, str]] | None = None
+        self._runner: Runner | None = None
+        self._read: ir.Module | None = None
+
+    def __repr__(self) -> str:
+        constants = ", ".join(f"{name}={value!r}" for name, value in self.constants.items())
+        return f"<{self.kernel.name}({constants})>"
+
+    # ---- text ----------------------------------------------------------------------------------------------------------
+
+    def ptx(self, *, comments: bool = True, loc: bool = False) -> str:
+        """The PTX text.
+
+        Parameters
+        ----------
+        comments : bool
+            Put the Python line in front of the instructions that it made.
+        loc : bool
+            Add ``.file`` and ``.loc`` directives, by which profilers and debuggers find the Python line (ISA 11.5).
+        """
+        if not (comments or loc):
+            return self._plain()[0]
+        return write(_annotated(self.module, comments, loc))
+
+    def dump(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Write the PTX text to a file; options as for `ptx`."""
+        Path(path).write_text(self.ptx(**options), encoding="utf-8")
+
+    def _plain(self) -> tuple[str, dict[int, str]]:
+        """The text without comments, which is what runs, and the user's line behind each of its lines."""
+        if self._text is None:
+            text, lines = write_mapped(self.module)
+            self._text = text, {number: f"{where}  {where.source}" for number, where in lines if where is not None}
+        return self._text
+
+    # ---- assembling, without a GPU -------------------------------------------------------------------------------------
+
+    def sass(self, target: str | None = None) -> str:
+        """The machine code for `target` (the text's own by default), disassembled."""
+        from ptxgen.assemble import sass
+
+        return sass(self._assemble(target))
+
+    def resources(self, target: str | None = None) -> Any:
+        """Registers, spills, shared and local bytes, and the assembler's notes, as `ptxgen.assemble.Resources`."""
+        return self._assemble(target).resources
+
+    def _assemble(self, target: str | None) -> Any:
+        from ptxgen.assemble import assemble
+
+        text, lines = self._plain()
+        return assemble(text, target, line_map=lines)
+
+    # ---- running -------------------------------------------------------------------------------------------------------
+
+    @property
+    def runner(self) -> Runner:
+        """Binds arguments, loads and launches."""
+        if self._runner is None:
+            text, lines = self._plain()
+            self._runner = Runner(
+                text,
+                self._traced.entry,
+                self._traced.signature,
+                grid=self._grid_function(),
+                block=self._traced.block,
+                shared_bytes=self._traced.dynamic_shared,
+                cooperative=self.kernel.cooperative,
+                line_map=lines,
+            )
+        return self._runner
+
+    def _grid_function(self) -> Any:
+        from ptxgen.kernel.kernel import _call
+
+        grid = self.kernel.grid
+        if not callable(grid):
+            return grid
+        names = self._traced.signature.dims
+        return lambda dims: _call(grid, {**self.constants, **dict(zip(names, dims))}, "grid")
+
+    def __call__(self, *arguments: Any) -> None:
+        """Run where the arguments live."""
+        runner = self.runner
+        bound = runner.binder(*arguments)
+        if bound.device is not None:
+            runner.run(bound)
+        elif bound.arrays:
+            self._emulate(bound, None, 0).raise_for_reports()
+        else:
+            raise ArgumentError(f"{self.kernel.name}: no argument is an array, so nothing says where to run; use .launch or .emulate")
+
+    def launch(self, *arguments: Any, grid: Any = None, stream: Any = None) -> None:
+        """Launch on the GPU that the arguments live on."""
+        bound = self.runner.binder(*arguments)
+        self.runner.run(bound, grid=grid, stream=stream)
+
+    def bind(self, *arguments: Any, grid: Any = None) -> Any:
+        """A prepared launch of these arguments."""
+        return self.runner.prepare(*arguments, grid=grid)
+
+    def emulate(self, *arguments: Any, grid: Any = None, seed: int = 0, **options: Any) -> Any:
+        """Run in the emulator on arrays in host memory.
+
+        Returns
+        -------
+        EmulationResult
+            With ``reports``, ``ok``, and counts; the arrays hold the results.
+        """
+        return self._emulate(self.runner.binder(*arguments), grid, seed, **options)
+
+    def _emulate(self, bound: Any, grid: Any, seed: int, **options: Any) -> Any:
+        from ptxgen.emulator import EmulationResult, emulate
+        from ptxgen.runtime import dim3
+
+        if bound.device is not None:
+            raise TraceError(f"{self.kernel.name}: the emulator runs on arrays in host memory", legal="pass NumPy arrays or CPU tensors")
+        if bound.empty:
+            return EmulationResult()
+        if self._read is None:
+            self._read = self._module_with_lines()
+        blocks = self.runner.grid(bound.dims) if grid is None else dim3(grid, "grid")
+        return emulate(
+            self._read,
+            self._traced.entry,
+            grid=blocks,
+            block=self._traced.block,
+            arguments=emulator_arguments(self._traced.signature, bound),
+            dynamic_shared=self._traced.dynamic_shared,
+            seed=seed,
+            **options,
+        )
+
+    def _module_with_lines(self) -> ir.Module:
+        """The module as the reader reads it back from the text, its instructions placed at the user's lines."""
+        text, lines = write_mapped(self.module)
+        found = read(text)
+        places = dict(lines)
+        return ir.Module(found.version, found.target, tuple(_placed(item, places) for item in found.items), found.address_size)
+
+
+def emulator_arguments(signature: Signature, bound: Bound) -> list[Any]:
+    """What the emulator takes for each parameter: an array over the caller's memory, or a scalar's bytes."""
+    arrays = iter(bound.arrays)
+    return [
+        _host_array(next(arrays)) if isinstance(param, TensorParam) else struct.pack("<" + format_code(param.dtype), value)  # type: ignore[union-attr]
+        for param, value in zip(signature.params, bound.values)
+    ]
+
+
+def _host_array(info: ArrayInfo) -> np.ndarray:
+    """A NumPy array of plain bits over an array of any library; views of one allocation keep their places in it."""
+    start, size = info.root
+    memory = np.frombuffer((ctypes.c_uint8 * size).from_address(start), np.uint8)
+    strides = tuple(stride * info.itemsize for stride in info.strides)
+    array: np.ndarray = np.ndarray(info.shape, f"u{info.itemsize}", memory, info.pointer - start, strides)
+    array.flags.writeable = not info.readonly
+    return array
+
+
+def _placed(item: Any, places: Mapping[int, Any]) -> Any:
+    if not isinstance(item, ir.Function) or item.body is None:
+        return item
+    body = tuple(_placed_statement(one, places) for one in item.body)
+    return ir.Function(item.kind, item.name, item.params, body, item.results, item.directives, item.linkage, item.where)
+
+
+def _placed_statement(statement: ir.Statement, places: Mapping[int, Any]) -> ir.Statement:
+    if isinstance(statement, ir.Instruction) and statement.where is not None:
+        where = places.get(statement.where.line)
+        if where is not None:
+            return ir.Instruction(statement.opcode, statement.operands, statement.guard, where)
+    return statement
+
+
+def _annotated(module: ir.Module, comments: bool, loc: bool) -> ir.Module:
+    """The module with the Python lines as comments, as ``.loc`` directives, or both."""
+    files: dict[str, int] = {}
+    items: list[Any] = []
+    for item in module.items:
+        if isinstance(item, ir.Function) and item.body is not None:
+            body = tuple(_with_lines(item.body, comments, loc, files))
+            item = ir.Function(item.kind, item.name, item.params, body, item.results, item.directives, item.linkage, item.where)
+        items.append(item)
+    heads = [ir.FileDirective(index, name) for name, index in files.items()]
+    return ir.Module(module.version, module.target, (*heads, *items), module.address_size)
+
+
+def _with_lines(body: tuple[ir.Statement, ...], comments: bool, loc: bool, files: dict[str, int]) -> list[ir.Statement]:
+    found: list[ir.Statement] = []
+    last: Any = None
+    for statement in body:
+        where = getattr(statement, "where", None)
+        place = (where.filename, where.line) if where is not None else None
+        if where is not None and place != last:
+            if comments and where.source:
+                found.append(ir.Comment(f"{where}  {where.source}"))
+            if loc:
+                found.append(ir.Loc(files.setdefault(os.path.basename(where.filename), len(files) + 1), where.line))
+            last = place
+        found.append(statement)
+    return found

@@ -1,0 +1,180 @@
+"""Storage that a kernel declares: register tiles and shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+from ptxgen import ir
+from ptxgen.errors import LayoutError, TraceError
+from ptxgen.instructions.types import Type
+from ptxgen.layouts import S
+from ptxgen.layouts.layout import Layout, as_layout
+from ptxgen.tracing.builder import Builder, current
+from ptxgen.tracing.provenance import here
+from ptxgen.tracing.views import Memory, Registers, View
+
+__all__ = ["STATIC_LIMIT", "local", "shared", "shared_memory"]
+
+STATIC_LIMIT = 48 * 1024
+"""Bytes of shared memory that a kernel can declare statically; above, all of it is dynamic (CUDA C++ Programming Guide, 16.4.3)."""
+
+DYNAMIC_NAME = "dynamic_shared"
+DYNAMIC_ALIGN = 128
+
+
+def local(shape: int | Sequence[int], dtype: Type, layout: Any = None, container: Type | None = None) -> View:
+    """Declare a register tile: the same registers in every thread.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Extents, those of thread axes included.
+    dtype : Type
+        Element type.
+    layout : Layout or S[...], optional
+        Where each element lives: thread axes name its owner, positions on `m` its place among the thread's elements. Row-major and
+        thread-private by default.
+    container : Type, optional
+        The register type; several narrow elements are packed into one wider register, lowest bits first. By default the type's own register.
+
+    Returns
+    -------
+    View
+        Of the registers, which hold nothing yet.
+
+    Raises
+    ------
+    LayoutError
+        Where the layout's shape is another, or an element would straddle two registers.
+    """
+    builder = current("px.local")
+    extents = _extents(shape)
+    tile = _bound(layout, extents, dtype, "px.local")
+    container = container or dtype
+    if container.bits % dtype.bits:
+        raise LayoutError(f"px.local: a .{container.name} register does not hold whole elements of .{dtype.name}")
+    if tile.swizzle is not None:
+        raise LayoutError("px.local: a register tile has no swizzle", )
+    table = tile.table()
+    if table.symbols or int(table.m.min()) < 0:
+        raise LayoutError(f"px.local: the register positions of {tile!r} are not all known and non-negative")
+    count = int(table.m.max()) // container.bits + 1
+    registers = [builder.register(container) for _ in range(count)]
+    return View(builder, dtype, Registers(f"px.local {dtype.name}{list(extents)}", container, registers), tile, here())
+
+
+def shared(
+    shape: int | Sequence[int], dtype: Type, layout: Any = None, align: int | None = None, stages: int | None = None
+) -> View:
+    """Declare shared memory of the block.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Extents of one stage.
+    dtype : Type
+        Element type.
+    layout : Layout or S[...], optional
+        Positions of one stage, in elements; row-major by default.
+    align : int, optional
+        Bytes that divide the address of every stage. By default 16, or the swizzle's period.
+    stages : int, optional
+        Adds a leading axis of that extent; ``s[i]`` is one stage, also for a runtime `i`.
+
+    Returns
+    -------
+    View
+        Of shape (stages, \\*shape), or shape. Static up to 48 KiB a kernel, dynamic above.
+    """
+    builder = current("px.shared")
+    extents = _extents(shape)
+    tile = _bound(layout, extents, dtype, "px.shared")
+    if tile.table().thread is not None:
+        raise LayoutError("px.shared: a layout of memory has no thread axes")
+    period = tile.swizzle.period if tile.swizzle is not None else 1
+    align = max(16, period) if align is None else align
+    if align & (align - 1) or align < max(1, dtype.bits // 8) or align % period:
+        raise LayoutError(f"px.shared: align={align} must be a power of two and a multiple of {max(dtype.bits // 8, period)} bytes")
+    lo, hi = (int(end) for end in tile.span())  # type: ignore[arg-type]
+    if lo < 0:
+        raise LayoutError(f"px.shared: {tile!r} begins {-lo // 8} bytes before its storage")
+    size = -(-(hi + dtype.bits) // 8)
+    if stages is not None:
+        size = -(-size // align) * align
+        tile = _staged(tile, stages, size * 8)
+    name = builder.unique("smem")
+    total = size * (stages or 1)
+    builder.shared.append(ir.Variable("shared", "b8", name, (total,), align=align))
+    return View(builder, dtype, Memory(name, "shared", ir.Sym(name), align), tile, here())
+
+
+def _extents(shape: int | Sequence[int]) -> tuple[int, ...]:
+    extents = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    for extent in extents:
+        if isinstance(extent, bool) or not hasattr(extent, "__index__") or int(extent) < 1:  # type: ignore[call-overload]
+            raise TraceError(
+                f"the extent {extent!r} of a tile is no positive int", where=here(),
+                why="registers and shared memory are allotted before the kernel runs", legal="an int, or a px.constexpr parameter",
+            )  # fmt: skip
+    return tuple(int(extent) for extent in extents)  # type: ignore[call-overload]
+
+
+def _bound(layout: Any, extents: tuple[int, ...], dtype: Type, what: str) -> Layout:
+    """The layout of a tile in bits, its shape compared."""
+    tile = Layout(S[extents]) if layout is None else as_layout(layout)
+    if tile.shape != extents:
+        if prod(tile.shape) != prod(extents):
+            raise LayoutError(f"{what}: the layout has shape {tile.shape}, the tile {extents}")
+        tile = tile.reshape(extents)
+    return tile.bind(dtype.bits)
+
+
+def _staged(tile: Layout, stages: int, distance: int) -> Layout:
+    """The layout with a leading stage axis, `distance` bits apart."""
+    return tile.stacked(stages, distance)
+
+
+class SharedMemory(NamedTuple):
+    """How a kernel's shared memory is declared."""
+
+    declarations: tuple[ir.Variable, ...]
+    module_level: tuple[ir.Variable, ...]
+    dynamic_bytes: int
+
+
+def shared_memory(builder: Builder) -> tuple[SharedMemory, tuple[ir.Statement, ...]]:
+    """Declare the shared variables: static where they fit, else parts of one dynamic array whose symbol the body then names."""
+    body = (*builder.prologue, *builder.body)
+    variables = builder.shared
+    end = 0
+    places: dict[str, int] = {}
+    for variable in variables:
+        assert variable.align is not None and variable.dims[0] is not None
+        end = -(-end // variable.align) * variable.align
+        places[variable.name] = end
+        end += variable.dims[0]
+    if end <= STATIC_LIMIT:
+        return SharedMemory(tuple(variables), (), 0), body
+    align = max(DYNAMIC_ALIGN, *(variable.align or 1 for variable in variables))
+    array = ir.Variable("shared", "b8", DYNAMIC_NAME, (None,), align=align, linkage="extern")
+    return SharedMemory((), (array,), end), tuple(_moved(statement, places) for statement in body)
+
+
+def _moved(statement: ir.Statement, places: dict[str, int]) -> ir.Statement:
+    if not isinstance(statement, ir.Instruction):
+        return statement
+    operands = tuple(_moved_operand(operand, places) for operand in statement.operands)
+    if operands == statement.operands:
+        return statement
+    return ir.Instruction(statement.opcode, operands, statement.guard, statement.where)
+
+
+def _moved_operand(operand: ir.Operand, places: dict[str, int]) -> ir.Operand:
+    if isinstance(operand, ir.Sym) and operand.name in places:
+        offset = places[operand.name]
+        return ir.SymbolRef(DYNAMIC_NAME, offset) if offset else ir.Sym(DYNAMIC_NAME)
+    if isinstance(operand, ir.Address) and isinstance(operand.base, ir.Sym) and operand.base.name in places:
+        return ir.Address(ir.Sym(DYNAMIC_NAME), operand.offset + places[operand.base.name], operand.rest)
+    return operand
