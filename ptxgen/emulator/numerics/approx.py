@@ -15,6 +15,7 @@ from ptxgen.emulator.numerics.common import (
     NAN32,
     Array,
     Op,
+    blocked,
     canonical32,
     flush32,
     propagate64,
@@ -78,9 +79,9 @@ def approx(op: str, type_: str, *, ftz: bool = False) -> Op:
         The ISA has no such form.
     """
     if type_ == "f64":
-        return quiet(_f64(op, ftz))
+        return quiet(blocked(_f64(op, ftz)))
     if type_ in ("f16", "bf16"):
-        return quiet(_half(op, type_, ftz))
+        return quiet(blocked(_half(op, type_, ftz)))
     if type_ != "f32" or (op == "tanh" and ftz):
         raise unsupported(f"{op}.approx", type_, ftz=ftz)
     if op in ("div", "div.full"):
@@ -91,8 +92,8 @@ def approx(op: str, type_: str, *, ftz: bool = False) -> Op:
     else:
         raise unsupported(f"{op}.approx", type_)
     if ftz:
-        return quiet(lambda *operands: canonical32(flush32(function(*map(flush32, operands)))))
-    return quiet(lambda *operands: canonical32(function(*operands)))
+        return quiet(blocked(lambda *operands: canonical32(flush32(function(*map(flush32, operands))))))
+    return quiet(blocked(lambda *operands: canonical32(function(*operands))))
 
 
 def _rsqrt(a: Array) -> Array:

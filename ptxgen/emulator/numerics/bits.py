@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ptxgen.emulator.numerics.common import INTEGERS, Array, Op, unsupported
+from ptxgen.emulator.numerics.common import INTEGERS, Array, Op, blocked, unsupported
 from ptxgen.emulator.numerics.softfloat import leading_bit
 
 _U32, _U64 = np.uint32, np.uint64
@@ -46,7 +46,7 @@ def shift_op(op: str, type_: str) -> Op:
         over = n > most
         return np.where(over, dtype(0), shift(a, np.where(over, most, n).astype(dtype)))
 
-    return apply
+    return blocked(apply)
 
 
 def funnel_shift(direction: str, mode: str) -> Op:
@@ -60,7 +60,7 @@ def funnel_shift(direction: str, mode: str) -> Op:
         moved = (value << amount) >> _U64(32) if direction == "l" else value >> amount
         return moved.astype(_U32)
 
-    return apply
+    return blocked(apply)
 
 
 # Counting and searching
@@ -86,11 +86,13 @@ def _leading(values: Array) -> Array:
     return np.maximum(exponent, -1)
 
 
+@blocked
 def popc(a: Array) -> Array:
     """Number of ones."""
     return _ones(a).astype(_U32)
 
 
+@blocked
 def clz(a: Array) -> Array:
     """Number of leading zeros."""
     return (a.dtype.itemsize * 8 - 1 - _leading(a)).astype(_U32)
@@ -111,9 +113,10 @@ def bfind(type_: str, *, shiftamt: bool = False) -> Op:
         position = np.where(top < 0, top, bits - 1 - top) if shiftamt else top
         return position.astype(np.int32).view(_U32)
 
-    return apply
+    return blocked(apply)
 
 
+@blocked
 def brev(a: Array) -> Array:
     """The bits in reverse order."""
     bits = a.dtype.itemsize * 8
@@ -125,6 +128,7 @@ def brev(a: Array) -> Array:
     return swapped
 
 
+@blocked
 def fns(mask: Array, base: Array, offset: Array) -> Array:
     """``fns``: position of the offset-th set bit of mask from bit base on (downwards if negative), or 0xffffffff.
 
@@ -135,12 +139,14 @@ def fns(mask: Array, base: Array, offset: Array) -> Array:
     found = np.full(shape, -1, np.int64)
     wanted = np.abs(offset_)
     for upwards in (True, False):
+        wants = (offset_ > 0) if upwards else (offset_ < 0)
+        if not wants.any():
+            continue
         seen = np.zeros(shape, np.int64)
         for position in range(32) if upwards else range(31, -1, -1):
             reached = base_ <= position if upwards else base_ >= position
             is_set = ((mask >> _U32(position)) & _U32(1)).astype(bool) & reached
             seen += is_set
-            wants = (offset_ > 0) if upwards else (offset_ < 0)
             found = np.where(wants & is_set & (seen == wanted), position, found)
     here = (offset_ == 0) & (base_ < 32) & (((mask >> np.minimum(base, _U32(31))) & _U32(1)) != 0)
     return np.where(here, base_, found).astype(np.int32).view(_U32)
@@ -174,9 +180,10 @@ def bfe(type_: str) -> Op:
         filled = field | ~_ones_below(np.minimum(width, np.maximum(bits - position, 0)), dtype)
         return np.where(negative, filled, field).view(INTEGERS[type_])
 
-    return apply
+    return blocked(apply)
 
 
+@blocked
 def bfi(a: Array, b: Array, c: Array, d: Array) -> Array:
     """``bfi``: b with the low d & 255 bits of a inserted at position c & 255 (uint32 or uint64 values)."""
     dtype = b.dtype.type
@@ -200,7 +207,7 @@ def bmsk(mode: str) -> Op:
         ones = _ones_below(np.minimum(b, _U32(32)).astype(np.int64), _U32) << start
         return np.where(a > 31, _U32(0), ones)
 
-    return apply
+    return blocked(apply)
 
 
 def szext(mode: str, type_: str) -> Op:
@@ -220,7 +227,7 @@ def szext(mode: str, type_: str) -> Op:
         negative = ((value >> sign_at) & _U32(1) != 0) & (width > 0)
         return np.where(negative, low | ~keep, low).view(np.int32)
 
-    return apply
+    return blocked(apply)
 
 
 # Logic and permutation
@@ -240,7 +247,7 @@ def lop3(table: int) -> Op:
                 result |= (a if row & 4 else ~a) & (b if row & 2 else ~b) & (c if row & 1 else ~c)
         return result if wanted else ~result
 
-    return apply
+    return blocked(apply)
 
 
 _SELECTORS: dict[str, Callable[[int], tuple[int, int, int, int]]] = {
@@ -260,21 +267,31 @@ def prmt(mode: str | None = None) -> Op:
     ecl ecr rc16 use the two low bits of c.
     """
     if mode is None:
-        return _prmt_general
+        return blocked(_prmt_general)
     if mode not in _SELECTORS:
         raise unsupported(f"prmt.{mode}", "b32")
     words = [sum(byte << (4 * i) for i, byte in enumerate(_SELECTORS[mode](n))) for n in range(4)]
     selectors = np.array(words, _U32)
-    return lambda a, b, c: _prmt_general(a, b, selectors[c & _U32(3)])
+    return blocked(lambda a, b, c: _prmt_general(a, b, selectors[c & _U32(3)]))
 
 
 def _prmt_general(a: Array, b: Array, c: Array) -> Array:
-    source = (b.astype(_U64) << _U64(32)) | a
+    if c.size == 1:
+        return _prmt_constant(a, b, int(np.ravel(c)[0]))
+    a, b, c = np.broadcast_arrays(a, b, c)
+    source = np.stack((a, b), axis=-1).view(np.uint8)
+    choice = (c[..., None] >> np.arange(0, 16, 4, dtype=_U32)) & _U32(15)
+    chosen = np.take_along_axis(source, (choice & _U32(7)).astype(np.intp), axis=-1)
+    sign = np.where(chosen > 127, np.uint8(255), np.uint8(0))
+    return np.where(choice > 7, sign, chosen).view(_U32)[..., 0]
+
+
+def _prmt_constant(a: Array, b: Array, selector: int) -> Array:
     result: Any = _U32(0)
     for i in range(4):
-        choice = (c >> _U32(4 * i)) & _U32(15)
-        byte = (source >> ((choice & _U32(7)) << _U32(3)).astype(_U64)) & _U64(255)
-        sign = np.where(byte > 127, _U64(255), _U64(0))
-        chosen = np.where(choice > 7, sign, byte).astype(_U32)
-        result = result | (chosen << _U32(8 * i))
+        choice = (selector >> (4 * i)) & 15
+        byte = ((b if choice & 4 else a) >> _U32(8 * (choice & 3))) & _U32(255)
+        if choice & 8:
+            byte = (byte >> _U32(7)) * _U32(255)
+        result = result | (byte << _U32(8 * i))
     return result

@@ -9,6 +9,7 @@ from ptxgen.emulator.numerics.common import (
     INTEGERS,
     Array,
     Op,
+    blocked,
     canonical32,
     flush32,
     propagate64,
@@ -75,7 +76,7 @@ def sign_op(op: str, type_: str, *, ftz: bool = False) -> Op:
             changed = form.flush(changed)
         return form.back(form.nan_or(source, changed))
 
-    return apply
+    return blocked(apply)
 
 
 def copysign(type_: str) -> Op:
@@ -124,10 +125,8 @@ def float_minmax(op: str, type_: str, *, ftz: bool = False, nan: bool = False, x
     legal = op in ("min", "max") and type_ in _UNSIGNED and not (ftz and type_ in ("bf16", "f64"))
     if not legal or (type_ == "f64" and (nan or xorsign_abs)):
         raise unsupported(op, type_, ftz=ftz, NaN=nan, xorsign_abs=xorsign_abs)
-    if type_ == "f32" and not (ftz or nan or xorsign_abs):
-        return quiet(_native_minmax(np.fmin if op == "min" else np.fmax, op, canonical32))
-    if type_ == "f64":
-        return quiet(_native_minmax(np.fmin if op == "min" else np.fmax, op, None))
+    if type_ in ("f32", "f64") and not (ftz or xorsign_abs):
+        return quiet(_native_minmax(op, nan, canonical32 if type_ == "f32" else None))
     form = _Bits(type_)
 
     def apply(*operands: Array) -> Array:
@@ -145,7 +144,7 @@ def float_minmax(op: str, type_: str, *, ftz: bool = False, nan: bool = False, x
         is_nan = result & form.magnitude > form.infinity
         return form.back(np.where(is_nan, form.nan, (result & form.magnitude | sign) if xorsign_abs else result))
 
-    return apply
+    return blocked(apply)
 
 
 def _select(form: _Bits, least: bool, nan: bool, a: Array, b: Array) -> Array:
@@ -158,7 +157,10 @@ def _select(form: _Bits, least: bool, nan: bool, a: Array, b: Array) -> Array:
     return np.where(nan_a, b, np.where(nan_b | take_a, a, b))
 
 
-def _native_minmax(function: Op, op: str, finish: Op | None) -> Op:
+def _native_minmax(op: str, nan: bool, finish: Op | None) -> Op:
+    # fmin and fmax prefer numbers, minimum and maximum prefer NaN.
+    function: Op = getattr(np, f"{op}imum" if nan else f"f{op}")
+
     def two(a: Array, b: Array) -> Array:
         result = function(a, b)
         zero = result == 0

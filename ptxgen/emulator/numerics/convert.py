@@ -15,6 +15,7 @@ from ptxgen.emulator.numerics.common import (
     TINY32,
     Array,
     Op,
+    blocked,
     canonical32,
     flush32,
     has_nan,
@@ -94,7 +95,7 @@ def cvt(
         function = _float_to_float(dst, src, rounding, ftz, sat, relu, satfinite)
     if function is None:
         raise unsupported("cvt", f"{dst}.{src}", **options)
-    return quiet(function)
+    return quiet(blocked(function))
 
 
 # Integers
@@ -110,7 +111,7 @@ def _integer_to_integer(dst: str, src: str, sat: bool) -> Op:
         return lambda a: a.astype(target)
     info, limits = _limits(dst), _limits(src)
     low, high = source(max(info.min, limits.min)), source(min(info.max, limits.max))
-    return lambda a: np.minimum(np.maximum(a, low), high).astype(target)
+    return blocked(lambda a: np.minimum(np.maximum(a, low), high).astype(target))
 
 
 def _integer_to_float(dst: str, src: str, rounding: str, sat: bool) -> Op | None:

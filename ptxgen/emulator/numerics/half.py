@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptxgen.emulator.numerics.common import Array, Op, has_nan, quiet, saturate32, unsupported
+from ptxgen.emulator.numerics.common import Array, Op, blocked, has_nan, quiet, saturate32, unsupported
 from ptxgen.emulator.numerics.ieee import sum_odd
 from ptxgen.emulator.numerics.rounding import BF16, narrow
 
@@ -76,8 +76,8 @@ def half_op(op: str, type_: str, *, ftz: bool = False, sat: bool = False, relu: 
     if not legal:
         raise unsupported(op, type_, ftz=ftz, sat=sat, relu=relu)
     if type_ == "f16":
-        return quiet(_f16(op, ftz, sat, relu))
-    return quiet(_bf16(op, relu))
+        return quiet(blocked(_f16(op, ftz, sat, relu)))
+    return quiet(blocked(_bf16(op, relu)))
 
 
 def _f16(op: str, ftz: bool, sat: bool, relu: bool) -> Op:
@@ -135,7 +135,7 @@ def _bf16(op: str, relu: bool) -> Op:
 
 
 def _fma_bf16(a: Array, b: Array, c: Array, relu: bool) -> Array:
-    exact = sum_odd(np.multiply(a, b, dtype=np.float64), c.astype(np.float64), "rn")
+    exact = sum_odd(a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64), "rn")
     if relu:
         exact = np.where(exact <= 0, 0.0, exact)
     # Down to f32 by collecting the lower 29 bits in one sticky bit, which the rounding to 8 bits then sees.

@@ -15,6 +15,7 @@ from ptxgen.emulator.numerics.common import (
     TINY32,
     Array,
     Op,
+    blocked,
     canonical32,
     flush32,
     propagate64,
@@ -58,11 +59,14 @@ def float_op(op: str, type_: str, *, rounding: str = "rn", ftz: bool = False, sa
     if not legal:
         raise unsupported(op, type_, rounding=rounding, ftz=ftz, sat=sat)
     if type_ == "f64":
-        return quiet(_f64(op, rounding))
+        plain = rounding == "rn" and op != "fma"
+        return quiet(_f64(op, rounding) if plain else blocked(_f64(op, rounding)))
     function = _F32_NEAREST[op] if rounding == "rn" else _directed32(op, rounding)
     if ftz:
         function = _flushing32(function, op, rounding)
-    return quiet(_finished32(function, _ARITY[op], saturate32 if sat else canonical32))
+    finished = _finished32(function, _ARITY[op], saturate32 if sat else canonical32)
+    plain = rounding == "rn" and op != "fma" and not ftz and not sat
+    return quiet(finished if plain else blocked(finished))
 
 
 def _finished32(function: Op, arity: int, finish: Op) -> Op:
@@ -103,8 +107,8 @@ def rounds_to_normal(value: Array, rounding: str) -> Array:
 
 
 def _fma32(a: Array, b: Array, c: Array) -> Array:
-    product = np.multiply(a, b, dtype=np.float64)  # exact: 48 bits
-    total = product + c
+    product = a.astype(np.float64) * b.astype(np.float64)  # exact: 48 bits
+    total = product + c.astype(np.float64)
     result = total.astype(np.float32)
     # The f64 sum is already rounded. Rounding it again goes wrong only if it lies halfway between two f32 values
     # (low 29 bits 1000...), or, with other low bits, in the subnormal range.

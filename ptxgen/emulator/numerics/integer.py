@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ptxgen.emulator.numerics.common import INTEGERS, Array, Op, quiet, unsupported
+from ptxgen.emulator.numerics.common import INTEGERS, Array, Op, blocked, pack, unsupported
 from ptxgen.emulator.numerics.softfloat import multiply_wide
 
 _UNSIGNED: dict[int, type[np.generic]] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
@@ -65,7 +65,7 @@ def integer_op(op: str, type_: str, *, sat: bool = False, relu: bool = False) ->
         "mul24.hi": lambda t: _multiply24(t, 16),
     }
     if op in makers:
-        return makers[op](type_)
+        return blocked(makers[op](type_))
     family, _, part = op.partition(".")
     if family in ("mad", "mad24") and part in ("lo", "hi", "wide"):
         product = integer_op(f"{'mul' if family == 'mad' else 'mul24'}.{part}", type_)
@@ -115,15 +115,15 @@ def _multiply24(type_: str, shift: int) -> Op:
 def _divide(type_: str) -> Op:
     ones = np.array(-1).astype(INTEGERS[type_])[()]
     if type_[0] == "u":
-        return quiet(lambda a, b: np.where(b == 0, ones, a // np.maximum(b, INTEGERS[type_](1))))
-    return quiet(lambda a, b: np.where(b == 0, ones, _truncated(a, b)[0]))
+        return lambda a, b: np.where(b == 0, ones, a // np.maximum(b, INTEGERS[type_](1)))
+    return lambda a, b: np.where(b == 0, ones, _truncated(a, b)[0])
 
 
 def _remainder(type_: str) -> Op:
     ones = np.array(-1).astype(INTEGERS[type_])[()]
     if type_[0] == "u":
-        return quiet(lambda a, b: np.where(b == 0, ones, a % np.maximum(b, INTEGERS[type_](1))))
-    return quiet(lambda a, b: np.where(b == 0, ones, _truncated(a, b)[1]))
+        return lambda a, b: np.where(b == 0, ones, a % np.maximum(b, INTEGERS[type_](1)))
+    return lambda a, b: np.where(b == 0, ones, _truncated(a, b)[1])
 
 
 def _truncated(a: Array, b: Array) -> tuple[Array, Array]:
@@ -176,9 +176,9 @@ def packed_op(op: str, type_: str, *, relu: bool = False) -> Op:
     def apply(a: Array, b: Array) -> Array:
         low = lane(a.astype(dtype), b.astype(dtype))
         high = lane((a >> np.uint32(16)).astype(dtype), (b >> np.uint32(16)).astype(dtype))
-        return low.view(np.uint16).astype(np.uint32) | (high.view(np.uint16).astype(np.uint32) << np.uint32(16))
+        return pack(low, high)
 
-    return apply
+    return blocked(apply)
 
 
 def dot_product(op: str, a_type: str, b_type: str) -> Op:
@@ -204,7 +204,7 @@ def dot_product(op: str, a_type: str, b_type: str) -> Op:
             total = total + part(a, i * width_a, width_a, a_type) * part(b, first_b + 8 * i, 8, b_type)
         return total
 
-    return apply
+    return blocked(apply)
 
 
 # Carry chains: the condition code CC.CF as a bool array, the carry out of the adder. A subtraction adds the complement

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ptxgen.emulator.numerics.common import Array, Op, lanes, pack, quiet, unsupported
+from ptxgen.emulator.numerics.common import Array, Op, blocked, lanes, pack, quiet, unsupported
 from ptxgen.emulator.numerics.convert import cvt
 from ptxgen.emulator.numerics.half import bf16_to_f32
 from ptxgen.emulator.numerics.rounding import E2M1, E2M3, E3M2, E4M3, E5M2, Format, narrow, widen
@@ -47,7 +47,7 @@ def cvt_packed(dst: str, src: str, *, rounding: str = "rn", relu: bool = False, 
     function = _find(dst, src, rounding, relu, satfinite)
     if function is None:
         raise unsupported("cvt", f"{dst}.{src}", **options)
-    return quiet(function)
+    return quiet(blocked(function))
 
 
 def _find(dst: str, src: str, rounding: str, relu: bool, satfinite: bool) -> Op | None:
