@@ -130,8 +130,14 @@ def _check_form(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -
     named: list[tuple[str, Given]] = []
     for index, (slot, one) in enumerate(zip(slots, given)):
         if one.kind == "pair" and all(half.kind == "sink" for half in one.items):
-            problem = f"{one.text} drops both results"
-            return index + 1, InstructionError(problem, opcode=match.opcode, operand=slot.name, section=entry.section, legal=match.form.syntax)
+            dropped = InstructionError(
+                f"{one.text} drops both results",
+                opcode=match.opcode,
+                operand=slot.name,
+                section=entry.section,
+                legal=match.form.syntax,
+            )
+            return index + 1, dropped
         for name, part, contract in _parts(match, slot, one):
             problem = "" if contract is None else _operand_problem(match, contract, part, slot.bracket and part is one)
             if problem:
@@ -246,7 +252,7 @@ def _list_problem(contract: Operand, one: Given) -> str:
 
 
 def _constant_problem(match: Match, contract: Operand, one: Given, demanded: Type) -> str:
-    if contract.immediate and not has_constants(demanded):
+    if match.allows(contract.immediate) and not has_constants(demanded):
         return f"the constant {one.text} is given where the instruction takes .{demanded.name}, a type that PTX has no constants of"
     if not match.allows(contract.immediate):
         return f"the constant {one.text} stands where the instruction takes a register"
@@ -281,7 +287,7 @@ def legal_operand(match: Match, contract: Operand | None, name: str) -> str:
     what = f"{count} registers of .{demanded.name}{wide} in braces" if count > 1 else f"a .{demanded.name}{wide} register"
     if contract.kind == "immediate":
         what = f"a .{demanded.name} constant"
-    elif contract.immediate and has_constants(demanded):
+    elif match.allows(contract.immediate) and has_constants(demanded):
         what += " or constant"
     if contract.values is not None:
         values = contract.values

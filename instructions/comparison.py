@@ -104,6 +104,9 @@ slct = instruction(
     meaning={".ftz": "A subnormal c counts as zero and selects a.", ".dtype": "The type of the selected values."},
 )
 
+# ptxas takes a constant for c wherever no .bf16 is compared or written.
+_COMBINED_WITH_HALF = predicate(negatable=True, immediate=".dtype not in .bf16 .bf16x2 and .stype not in .bf16 .bf16x2")
+
 set_half = instruction(
     "set",
     section="9.7.7.1",
@@ -118,7 +121,7 @@ set_half = instruction(
         .dtype = { .f16, .bf16, .f16x2, .bf16x2, .u16, .s16, .u32, .s32 };
         .stype = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f16, .f32, .f64, .bf16, .f16x2, .bf16x2 };
     """,
-    operands={"d": out(".dtype"), "a": source(".stype"), "b": source(".stype"), "c": _COMBINED_WITH},
+    operands={"d": out(".dtype"), "a": source(".stype"), "b": source(".stype"), "c": _COMBINED_WITH_HALF},
     rules=(
         *_comparisons(".stype"),
         Rule("a 16-bit integer outcome comes from .f16 or .bf16", when=".dtype in .u16 .s16", need=".stype in .f16 .bf16"),

@@ -296,10 +296,11 @@ sin = instruction(
     summary="An approximation of the sine of an angle in radians.",
     syntax="""
         sin.approx{.ftz}.f32 d, a;
+        sin.approx.ftz.2pi.f32 d, a;
     """,
     operands=_UNARY,
-    since=(_EXPLICIT,),
-    meaning={**_APPROX, **FTZ},
+    since=(_EXPLICIT, Since("9.5", when=".2pi")),
+    meaning={**_APPROX, **FTZ, ".2pi": "The angle is given in turns: 1.0 is a whole circle."},
 )
 
 cos = instruction(
@@ -308,10 +309,11 @@ cos = instruction(
     summary="An approximation of the cosine of an angle in radians.",
     syntax="""
         cos.approx{.ftz}.f32 d, a;
+        cos.approx.ftz.2pi.f32 d, a;
     """,
     operands=_UNARY,
-    since=(_EXPLICIT,),
-    meaning={**_APPROX, **FTZ},
+    since=(_EXPLICIT, Since("9.5", when=".2pi")),
+    meaning={**_APPROX, **FTZ, ".2pi": "The angle is given in turns: 1.0 is a whole circle."},
 )
 
 lg2 = instruction(

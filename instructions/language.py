@@ -114,8 +114,10 @@ def source(
     return Operand("register", "in", type, vector, immediate=immediate, wider=wider, values=values, sink=sink, space=space)
 
 
-def predicate(role: str = "in", *, negatable: bool = False, sink: bool = False, immediate: bool = False) -> Operand:
-    """A predicate register."""
+def predicate(
+    role: str = "in", *, negatable: bool = False, sink: bool | str = False, immediate: bool | str = False
+) -> Operand:
+    """A predicate register or, with `immediate`, a constant of which zero means false."""
     return Operand("predicate", role, "pred", negatable=negatable, sink=sink, immediate=immediate)
 
 

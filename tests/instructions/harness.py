@@ -212,7 +212,7 @@ class _Builder:
 
     def _scalars(self, contract: Operand, demanded: Type) -> list[Given]:
         found = [] if contract.kind == "immediate" else [self.register(one) for one in register_types(demanded, contract.wider)]
-        if contract.immediate and has_constants(demanded):
+        if self.match.allows(contract.immediate) and has_constants(demanded):
             found += constants(contract, demanded)
             if contract.space:
                 space = self.match.value(contract.space) if contract.space.startswith(".") else contract.space
