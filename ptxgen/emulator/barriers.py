@@ -1,0 +1,294 @@
+"""Barriers: who waits where, and who is released (ISA 9.7.13.1, "bar, barrier", and 9.7.13.2, "bar.warp.sync")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ptxgen.emulator.clusters import ClusterBarrier
+from ptxgen.emulator.operands import Array
+from ptxgen.emulator.reports import index_text, place
+from ptxgen.emulator.schedule import Group
+from ptxgen.emulator.threads import WARP
+from ptxgen.ir import Call, Instruction
+
+if TYPE_CHECKING:
+    from ptxgen.emulator.machine import Wave
+
+__all__ = ["BARRIERS", "Barriers", "Reduction"]
+
+BARRIERS = 16
+"""Barrier resources of a block."""
+
+
+class Reduction:
+    """What a ``bar.red`` computes: ``popc``, ``and`` or ``or`` of one predicate a thread; `put(group, values)` takes the result."""
+
+    __slots__ = ("operation", "predicate", "put")
+
+    def __init__(self, operation: str, predicate: Array, put: Callable[[Group, Array], None]) -> None:
+        self.operation = operation
+        self.predicate = predicate
+        self.put = put
+
+
+class _Waiting:
+    """Threads that wait in one barrier instruction; `mask` is their member mask where it is ``bar.warp.sync``."""
+
+    __slots__ = ("group", "mask", "reduction", "statement")
+
+    def __init__(self, group: Group, statement: Instruction | Call, reduction: Reduction | None, mask: Array | None = None) -> None:
+        self.group = group
+        self.statement = statement
+        self.reduction = reduction
+        self.mask = mask
+
+
+class Barriers:
+    """The barriers of every block of a wave."""
+
+    def __init__(self, wave: Wave) -> None:
+        self._wave = wave
+        blocks = wave.threads.blocks
+        self._arrived = np.zeros((BARRIERS, blocks), np.int64)
+        self._expected = np.zeros((BARRIERS, blocks), np.int64)
+        self._true = np.zeros((BARRIERS, blocks), np.int64)
+        self._threads = np.zeros((BARRIERS, blocks), np.int64)
+        self._counted = np.zeros((BARRIERS, blocks), np.bool_)
+        self._gone = np.zeros(blocks, np.int64)
+        self._waiting: list[list[_Waiting]] = [[] for _ in range(BARRIERS)]
+        self._warps: list[_Waiting] = []
+        self._clusters: ClusterBarrier | None = None
+        self._everyone = wave.threads.launch.warps * WARP
+
+    # ---- barriers of a block ------------------------------------------------------------------------------------------
+
+    def arrive(
+        self, group: Group, barrier: int, count: Array | None, statement: Instruction, *, waits: bool, reduction: Reduction | None = None
+    ) -> list[Group]:
+        """The threads of a group arrive at a barrier.
+
+        Parameters
+        ----------
+        barrier : int
+        count : array or None
+            Threads expected, for each thread of the group or one for all; None means the whole block.
+        waits : bool
+            Whether they wait for it to complete.
+        reduction : Reduction or None
+
+        Returns
+        -------
+        list of Group
+            All that can go on: those who do not wait, and everybody whom this arrival released.
+        """
+        wave = self._wave
+        if group.index is None and count is None and reduction is None and waits and not self._arrived[barrier].any():
+            return [group.at(group.pc + 1)]
+        blocks = wave.threads.block if group.index is None else wave.threads.block[group.index]
+        weights = wave.threads.weight if group.index is None else wave.threads.weight[group.index]
+        self._expect(barrier, blocks, count, statement, wave.indices(group.index))
+        number = len(self._arrived[barrier])
+        self._arrived[barrier] += np.bincount(blocks, weights, number).astype(np.int64)
+        if reduction is not None:
+            self._true[barrier] += np.bincount(blocks, reduction.predicate, number).astype(np.int64)
+            self._threads[barrier] += np.bincount(blocks, minlength=number)
+        free: list[Group] = []
+        if waits:
+            self._waiting[barrier].append(_Waiting(group, statement, reduction))
+        else:
+            free.append(group.at(group.pc + 1))
+        self._too_many(barrier, statement, blocks, wave.indices(group.index))
+        return free + self._complete(barrier)
+
+    def _complete(self, barrier: int) -> list[Group]:
+        """Release the blocks where all who are expected have arrived; exited threads are not waited for (ISA 9.7.12.7, "exit")."""
+        there = self._arrived[barrier]
+        complete = (there > 0) & (there + np.where(self._counted[barrier], 0, self._gone) >= self._expected[barrier])
+        if not complete.any():
+            return []
+        short = complete & (there < self._expected[barrier])
+        if short.any():
+            self._report_exited(barrier, short)
+        return self._release(barrier, complete)
+
+    def _report_exited(self, barrier: int, short: Array) -> None:
+        """The ISA lets exiting threads release a barrier, but whoever waits there counted on them."""
+        wave = self._wave
+        for waiting in self._waiting[barrier]:
+            index = wave.indices(waiting.group.index)
+            index = index[short[wave.threads.block[index]]]
+            if not len(index):
+                continue
+            block = int(wave.threads.block[index[0]])
+            size = wave.threads.launch.block_threads
+            exited = size - int(wave.alive[block * size : (block + 1) * size].sum())
+            name = index_text(wave.threads.name(int(index[0]))[0])
+            message = f"barrier {barrier} of block {name} is not reached by all threads: {exited} of {size} have exited"
+            wave.reports.add("barrier", message, waiting.statement, wave.threads, index, subject=f"barrier {barrier}")
+
+    def _expect(self, barrier: int, blocks: Array, count: Array | None, statement: Instruction, threads: Array) -> None:
+        """All who use a barrier at a time must expect the same number of threads."""
+        wanted = np.full(len(blocks), self._everyone, np.int64) if count is None else np.broadcast_to(count.astype(np.int64), len(blocks))
+        current = self._expected[barrier][blocks]
+        different = (current != 0) & (current != wanted)
+        if different.any():
+            first = int(np.flatnonzero(different)[0])
+            self._wave.reports.add(
+                "barrier",
+                f"barrier {barrier} is used for {int(wanted[first])} threads while others use it for {int(current[first])}",
+                statement, self._wave.threads, threads[different], subject="count",
+            )  # fmt: skip
+        self._expected[barrier][blocks] = np.where(current == 0, wanted, current)
+        self._counted[barrier][blocks] = count is not None
+
+    def _too_many(self, barrier: int, statement: Instruction, blocks: Array, threads: Array) -> None:
+        over = self._arrived[barrier] > np.maximum(self._expected[barrier], 1)
+        over &= self._expected[barrier] > 0
+        if over.any():
+            self._wave.reports.add(
+                "barrier",
+                f"{int(self._arrived[barrier][over][0])} threads arrive at barrier {barrier}, which expects {int(self._expected[barrier][over][0])}",
+                statement, self._wave.threads, threads[over[blocks]], subject="many",
+            )  # fmt: skip
+
+    def _release(self, barrier: int, complete: Array) -> list[Group]:
+        """Let go the waiting threads of the blocks where a barrier is complete, and make it ready again."""
+        wave = self._wave
+        free: list[Group] = []
+        kept: list[_Waiting] = []
+        for waiting in self._waiting[barrier]:
+            group = waiting.group
+            index = wave.indices(group.index)
+            blocks = wave.threads.block[index]
+            going = complete[blocks]
+            if not going.any():
+                kept.append(waiting)
+                continue
+            if not going.all():
+                kept.append(_Waiting(group.part(index[~going]), waiting.statement, waiting.reduction))
+                group = group.part(index[going])
+            if waiting.reduction is not None:
+                waiting.reduction.put(group, self._reduced(waiting.reduction, barrier, blocks[going]))
+            free.append(group.at(group.pc + 1))
+        self._waiting[barrier] = kept
+        for state in (self._arrived, self._expected, self._true, self._threads):
+            state[barrier][complete] = 0
+        return free
+
+    def _reduced(self, reduction: Reduction, barrier: int, blocks: Array) -> Array:
+        true = self._true[barrier][blocks]
+        if reduction.operation == "popc":
+            return true.astype(np.uint32)
+        return true == self._threads[barrier][blocks] if reduction.operation == "and" else true > 0
+
+    # ---- barriers of a warp -------------------------------------------------------------------------------------------
+
+    def warp_sync(self, group: Group, mask: Array, statement: Instruction) -> list[Group]:
+        """Threads wait until all that `mask` names, and that have not exited, stand in a ``bar.warp.sync`` with the same mask."""
+        if group.index is None:
+            return [group.at(group.pc + 1)]
+        mask = np.broadcast_to(mask, len(group.index)).astype(np.int64)
+        lanes = self._wave.threads.lane[group.index].astype(np.int64)
+        outside = (mask >> lanes & 1) == 0
+        if outside.any():
+            self._wave.reports.add(
+                "barrier", "a thread is not in the member mask that it passes", statement, self._wave.threads, group.index[outside], subject="mask"
+            )
+        self._warps.append(_Waiting(group, statement, None, mask | 1 << lanes))
+        return self._release_warps()
+
+    def _release_warps(self) -> list[Group]:
+        threads = self._wave.threads
+        warps = int(threads.warp[-1]) + 1
+        lanes = np.left_shift(1, threads.lane.astype(np.int64))
+        live = np.bincount(threads.warp, lanes * self._wave.alive, warps).astype(np.int64)
+        standing: dict[int, Array] = {}
+        for waiting in self._warps:
+            index = waiting.group.index
+            assert waiting.mask is not None
+            for mask in np.unique(waiting.mask):
+                chosen = index[waiting.mask == mask]
+                bits = np.bincount(threads.warp[chosen], lanes[chosen], warps).astype(np.int64)
+                standing[int(mask)] = standing.get(int(mask), np.zeros(warps, np.int64)) | bits
+        free: list[Group] = []
+        kept: list[_Waiting] = []
+        for waiting in self._warps:
+            index, masks = waiting.group.index, waiting.mask
+            assert masks is not None
+            warp = threads.warp[index]
+            there = np.zeros(len(index), np.int64)
+            for mask in np.unique(masks):
+                there = np.where(masks == mask, standing[int(mask)][warp], there)
+            going = (masks & live[warp] & ~there) == 0
+            if going.any():
+                free.append(waiting.group.part(index[going]).at(waiting.group.pc + 1))
+            if not going.all():
+                kept.append(_Waiting(waiting.group.part(index[~going]), waiting.statement, None, masks[~going]))
+        self._warps = kept
+        return free
+
+    def after_exit(self, index: Array) -> None:
+        """Threads have exited: those who waited for them alone go on."""
+        threads = self._wave.threads
+        self._gone += np.bincount(threads.block[index], threads.weight[index], len(self._gone)).astype(np.int64)
+        free: list[Group] = []
+        for barrier in range(BARRIERS):
+            if self._waiting[barrier]:
+                free += self._complete(barrier)
+        if self._warps:
+            free += self._release_warps()
+        if self._clusters is not None:
+            free += self._clusters.exited(index)
+        for group in free:
+            self._wave.pool.push(group)
+
+    # ---- barriers of a cluster ----------------------------------------------------------------------------------------
+
+    def cluster_arrive(self, group: Group, statement: Instruction) -> list[Group]:
+        if self._clusters is None:
+            self._clusters = ClusterBarrier(self._wave)
+        return self._clusters.arrive(group)
+
+    def cluster_wait(self, group: Group, statement: Instruction) -> list[Group]:
+        if self._clusters is None:
+            self._clusters = ClusterBarrier(self._wave)
+        return self._clusters.wait(group, statement)
+
+    # ---- nobody can run -----------------------------------------------------------------------------------------------
+
+    def report_stuck(self) -> bool:
+        """Report threads that wait although nobody can run; False where none wait."""
+        places = [(f"barrier {number}", waiting) for number in range(BARRIERS) for waiting in self._waiting[number]]
+        places += [("bar.warp.sync", waiting) for waiting in self._warps]
+        if self._clusters is not None:
+            places += [("barrier.cluster", _Waiting(group, statement, None)) for group, statement in self._clusters.waiting]
+        for name, waiting in places:
+            self._report_waiting(name, waiting, places)
+        return bool(places)
+
+    def _report_waiting(self, name: str, waiting: _Waiting, places: list[tuple[str, _Waiting]]) -> None:
+        wave = self._wave
+        index = wave.indices(waiting.group.index)
+        first = int(index[0])
+        block = int(wave.threads.block[first])
+        here = int((wave.threads.block[index] == block).sum())
+        size = wave.threads.launch.block_threads
+        exited = size - int(wave.alive[block * size : (block + 1) * size].sum())
+        others = []
+        for other_name, other in places:
+            if other is waiting:
+                continue
+            count = int((wave.threads.block[wave.indices(other.group.index)] == block).sum())
+            if count:
+                where = "" if other.statement.where is None else f" ({place(other.statement.where)})"
+                others.append(f"{count} wait in {other_name}{where}")
+        if exited:
+            others.append(f"{exited} have exited")
+        told = ", ".join(others) or "the others never come"
+        block_name = index_text(wave.threads.name(first)[0])
+        kind = "barrier" if exited or not others else "deadlock"
+        message = f"{name} of block {block_name} is not reached by all threads: {here} of {size} wait here, {told}"
+        wave.reports.add(kind, message, waiting.statement, wave.threads, index, subject=name)

@@ -1,0 +1,191 @@
+"""Runs a wave: the blocks that are resident together, their groups of threads taken in turn until all have exited."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ptxgen.emulator.barriers import Barriers
+from ptxgen.emulator.code import Code
+from ptxgen.emulator.frames import Frame
+from ptxgen.emulator.memory import FIRST, Memory
+from ptxgen.emulator.operands import Array
+from ptxgen.emulator.program import Program
+from ptxgen.emulator.reports import ReportBook
+from ptxgen.emulator.schedule import Group, Pool
+from ptxgen.emulator.threads import Threads
+from ptxgen.ir import Call, Instruction
+
+__all__ = ["Group", "Wave"]
+
+LOCAL_LIMIT = 1 << 30
+"""Bytes that the local memory of a wave may grow to through recursion."""
+
+DEPTH_LIMIT = 4096
+
+
+class Wave:
+    """The state of one wave of blocks.
+
+    Attributes
+    ----------
+    threads : Threads
+    memory : Memory
+    reports : ReportBook
+    checks : bool
+    special : dict
+        Special registers already computed.
+    steps, instructions : int
+        Counters of `EmulationResult`.
+    alive : array of bool
+        Threads that have not exited.
+    """
+
+    def __init__(
+        self, program: Program, threads: Threads, memory: Memory, reports: ReportBook, *, seed: int, step_limit: int, checks: bool
+    ) -> None:
+        self.program = program
+        self.threads = threads
+        self.memory = memory
+        self.reports = reports
+        self.checks = checks
+        self.step_limit = step_limit
+        self.special: dict[Any, Array] = {}
+        self.steps = 0
+        self.instructions = 0
+        self.alive = np.ones(threads.count, np.bool_)
+        self.pool = Pool(threads, seed)
+        self.barriers = Barriers(self)
+        self._frames: dict[tuple[int, int], Frame] = {}
+        self._sites: dict[int, Array] = {}
+        memory.threads = threads
+        memory.instances = {"shared": threads.block, "local": np.arange(threads.count)}
+
+    # ---- what closures ask for ----------------------------------------------------------------------------------------
+
+    def frame(self, group: Group) -> Frame:
+        return self.frame_of(group.code, group.depth)
+
+    def frame_of(self, code: Code, depth: int) -> Frame:
+        """The registers of a function at a call depth, made on first use."""
+        found = self._frames.get((code.number, depth))
+        if found is None:
+            base = FIRST["local"] + depth * self.program.frame_bytes
+            found = self._frames[code.number, depth] = Frame(code, depth, self.threads.count, base)
+        return found
+
+    def sites(self, depth: int) -> Array:
+        """For each thread the number of the call that brought it to `depth`."""
+        found = self._sites.get(depth)
+        if found is None:
+            found = self._sites[depth] = np.zeros(self.threads.count, np.int64)
+        return found
+
+    def count(self, index: Any) -> int:
+        """The number of threads in a set."""
+        return self.threads.count if index is None else len(index)
+
+    def indices(self, index: Any) -> Array:
+        """A set of threads as an array, also where it is all of them."""
+        return np.arange(self.threads.count) if index is None else index
+
+    def check_register(self, frame: Frame, slot: int, index: Any, statement: Instruction | Call, name: str) -> None:
+        """Report the threads that read a register before writing it."""
+        flag = frame.written[slot]
+        if flag is False:
+            missing = self.indices(index)
+        else:
+            written = flag if index is None else flag[index]
+            if written.all():
+                return
+            missing = np.flatnonzero(~written) if index is None else index[~written]
+        if len(missing):
+            self.reports.add(
+                "unwritten register", f"{name} is read, which nothing has written", statement, self.threads, missing, subject=name
+            )
+
+    def enter(self, depth: int, index: Any, statement: Call) -> bool:
+        """Make room for a call at `depth`; where there is none, report and say no."""
+        size = self.program.frame_bytes
+        local = self.memory.spaces.get("local")
+        if depth > DEPTH_LIMIT or (local is not None and self.threads.count * size * (depth + 1) > LOCAL_LIMIT):
+            self.reports.add("call", f"calls are nested {depth} deep, more than the emulator follows", statement, self.threads, self.indices(index))
+            return False
+        if local is not None:
+            if local.stride < size * (depth + 1):
+                local.grow(max(2 * local.stride, size * (depth + 1)))
+            assert local.written is not None
+            shadow = local.written.reshape(self.threads.count, local.stride)
+            shadow[slice(None) if index is None else index, depth * size : (depth + 1) * size] = 0
+        return True
+
+    def retire(self, index: Any) -> None:
+        """Threads exit."""
+        self.alive[slice(None) if index is None else index] = False
+        self.barriers.after_exit(self.indices(index))
+
+    # ---- running ------------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Run every thread to its end; what cannot end is reported."""
+        self.pool.push(Group(self.program.entry, 0, 0, None))
+        while True:
+            group = self.pool.pop()
+            if group is None:
+                if self.barriers.report_stuck():
+                    return
+                break
+            if not self._advance(group):
+                return
+
+    def _advance(self, group: Group) -> bool:
+        """Run one group until it must wait for its turn again; False where the step limit ends the wave."""
+        pool = self.pool
+        while True:
+            self._straight(group)
+            op = group.code.ops[group.pc]
+            if op.control is None:
+                pool.push(group)
+                return True
+            self.steps += 1
+            self.instructions += self.count(group.index)
+            following = op.control(self, group)
+            if self.steps > self.step_limit:
+                self._past_limit(op.statement, group)
+                return False
+            if len(following) != 1 or pool or pool.scrambles:
+                for one in following:
+                    pool.push(one)
+                return True
+            group = following[0]
+
+    def _straight(self, group: Group) -> None:
+        """Run straight-line code, up to an instruction of control or to a place where others may join."""
+        ops = group.code.ops
+        frame = self.frame_of(group.code, group.depth)
+        pc, index = group.pc, group.index
+        start = pc
+        shared = bool(self.pool) or self.pool.scrambles
+        while True:
+            op = ops[pc]
+            run = op.run
+            if run is None:
+                break
+            run(self, frame, index)
+            pc += 1
+            self.steps += 1
+            if shared and op.ends_block:
+                break
+        self.instructions += (pc - start) * self.count(index)
+        group.pc = pc
+
+    def _past_limit(self, statement: Instruction | Call | None, group: Group) -> None:
+        waiting = int(self.alive.sum())
+        self.reports.add(
+            "step limit",
+            f"{self.step_limit} steps are passed and {waiting} threads have not ended: a loop that does not end, or a larger step_limit is needed",
+            statement,
+            self.threads,
+            self.indices(group.index)[:1],
+        )

@@ -1,0 +1,490 @@
+"""Memory: state spaces as windows of one address space, regions of bytes behind them, vectorised accesses with shadow state.
+
+A generic address is a 64-bit number. The shared, local, const and param windows lie at fixed places; an address inside such a
+space is the offset from its window. Global memory needs no window: its addresses are generic already. Nothing lies at the first
+bytes of a window, so that null pointers hit nothing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptxgen.emulator.reports import ReportBook
+from ptxgen.ir import Instruction
+from ptxgen.layouts.errors import PtxgenError
+
+__all__ = ["FIRST", "WINDOWS", "WINDOW_SHIFT", "Access", "Memory", "Region", "argument_regions"]
+
+Array = NDArray[Any]
+
+WINDOW_SHIFT = 40
+WINDOWS: dict[str, int] = {name: number << WINDOW_SHIFT for number, name in enumerate(("shared", "local", "const", "param"), 1)}
+"""Generic address of the start of each window."""
+
+FIRST: dict[str, int] = {"shared": 0x400, "local": 0x400, "const": 0x400, "param": 0x400}
+"""Where each window's first byte lies; hardware keeps the first KiB of shared memory for itself."""
+
+GLOBAL_START = 0x7F00_0000_0000
+GLOBAL_GAP = 1 << 20
+GLOBAL_ALIGN = 1 << 12
+
+WORDS: dict[int, type[np.generic]] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+class Region:
+    """Bytes that are addressed from `start`; with `stride`, one instance of them for each thread or block.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    start : int
+        Address of the first byte, in the region's own state space.
+    extent : int
+        Bytes that may be accessed, in each instance.
+    stride : int
+        Bytes from one instance to the next; 0 where there is one for all.
+    data : array of uint8
+        All instances, one behind the other.
+    written : array of uint8 or None
+        Shadow: 255 for each byte that holds a value; None where all do (arguments, global variables).
+    variables : list of (offset, size, name)
+        What lies where, sorted by offset.
+    writable : bool
+    """
+
+    __slots__ = ("_views", "data", "extent", "name", "start", "stride", "variables", "writable", "written")
+
+    def __init__(
+        self,
+        name: str,
+        start: int,
+        data: Array,
+        *,
+        extent: int | None = None,
+        stride: int = 0,
+        tracked: bool = False,
+        writable: bool = True,
+        variables: Sequence[tuple[int, int, str]] = (),
+    ) -> None:
+        self.name = name
+        self.start = start
+        self.data = data
+        self.extent = data.size if extent is None else extent
+        self.stride = stride
+        self.writable = writable
+        self.variables = sorted(variables)
+        self.written = np.zeros(data.size, np.uint8) if tracked else None
+        self._views: dict[tuple[int, bool], Array] = {}
+
+    def words(self, width: int) -> Array:
+        """The bytes as words of `width` bytes; a last, incomplete word is left out."""
+        return self._view(self.data, width, False)
+
+    def written_words(self, width: int) -> Array:
+        assert self.written is not None
+        return self._view(self.written, width, True)
+
+    def _view(self, data: Array, width: int, shadow: bool) -> Array:
+        found = self._views.get((width, shadow))
+        if found is None:
+            found = self._views[width, shadow] = data[: data.size // width * width].view(WORDS[width])
+        return found
+
+    def grow(self, stride: int) -> None:
+        """Give every instance `stride` bytes, keeping what it holds."""
+        instances = self.data.size // self.stride
+
+        def wider(old: Array) -> Array:
+            new = np.zeros((instances, stride), np.uint8)
+            new[:, : self.stride] = old.reshape(instances, self.stride)
+            return new.reshape(-1)
+
+        self.data = wider(self.data)
+        if self.written is not None:
+            self.written = wider(self.written)
+        self._views.clear()
+        self.stride = self.extent = stride
+
+    def forget(self) -> None:
+        """Nothing is written any more: a new wave of blocks begins."""
+        if self.written is not None:
+            self.written[...] = 0
+
+    def describe(self, offset: int) -> tuple[str, int]:
+        """The variable that holds or lies nearest to a byte, and the offset from its start."""
+        best = (self.name, offset)
+        distance = None
+        for start, size, name in self.variables:
+            away = max(start - offset, offset - (start + size - 1), 0)
+            if distance is None or away < distance:
+                best, distance = (name, offset - start), away
+        return best
+
+
+class Access:
+    """What a load or store asks for: `count` words of `width` bytes, naturally aligned as a whole."""
+
+    __slots__ = ("count", "hint", "nbytes", "shift", "space", "statement", "width")
+
+    def __init__(self, statement: Instruction, space: str, width: int, count: int) -> None:
+        self.statement = statement
+        self.space = space
+        self.width = width
+        self.count = count
+        self.nbytes = width * count
+        self.shift = width.bit_length() - 1
+        self.hint: Region | None = None
+
+
+Piece = tuple[Any, Region, Array]
+"""Which of the accessing threads (None for all), the region, and each one's word index in it."""
+
+
+class Memory:
+    """Every region of a run, and the accesses to them.
+
+    `instances` tells for the tracked spaces which instance a thread sees; the machine sets it for each wave.
+    """
+
+    def __init__(self, reports: ReportBook, checks: bool = True) -> None:
+        self.reports = reports
+        self.checks = checks
+        self.spaces: dict[str, Region] = {}
+        self.globals: list[Region] = []
+        self._end = GLOBAL_START
+        self._starts: Array = np.zeros(0, np.int64)
+        self.instances: dict[str, Array] = {}
+        self.threads: Any = None
+
+    def add_global(self, region: Region) -> None:
+        self.globals.append(region)
+        self.reserve(region.start + region.extent)
+        self.globals.sort(key=lambda one: one.start)
+        self._starts = np.array([one.start for one in self.globals], np.int64)
+
+    def reserve(self, end: int) -> None:
+        """Global memory up to `end` is taken."""
+        self._end = max(self._end, end + GLOBAL_GAP)
+
+    def next_global_start(self) -> int:
+        return -(-self._end // GLOBAL_ALIGN) * GLOBAL_ALIGN
+
+    # ---- where an access goes -----------------------------------------------------------------------------------------
+
+    def _pieces(self, access: Access, address: Array, index: Any, count: int) -> list[Piece]:
+        """Split an access by region; faulting threads are reported and left out."""
+        space = access.space
+        if space == "global":
+            region = access.hint
+            if region is None or not self._inside(access, region, address):
+                region = self._guess(address)
+                access.hint = region
+            return self._in_region(access, region, address, index, count)
+        if space:
+            region = self.spaces.get(space)
+            if region is None:
+                self._fault(access, np.arange(count), np.broadcast_to(address, count), index, None)
+                return []
+            return self._in_region(access, region, address, index, count)
+        return self._generic(access, address, index, count)
+
+    def _inside(self, access: Access, region: Region, address: Array) -> bool:
+        offset = (address - region.start).view(np.uint64)
+        return bool(offset.max() <= region.extent - access.nbytes) if region.extent >= access.nbytes else False
+
+    def _guess(self, address: Array) -> Region | None:
+        """The region at or below the first address."""
+        if not self.globals:
+            return None
+        return self.globals[max(int(np.searchsorted(self._starts, address[0], side="right")) - 1, 0)]
+
+    def _in_region(self, access: Access, region: Region | None, address: Array, index: Any, count: int) -> list[Piece]:
+        """One piece for all threads where every access is good and lies in `region`; else piece by piece."""
+        if region is None:
+            self._fault(access, np.arange(count), np.broadcast_to(address, count), index, None)
+            return []
+        offset = address - region.start
+        room = region.extent - access.nbytes
+        bad = room < 0 or int(offset.view(np.uint64).max()) > room
+        if not bad and access.nbytes > 1 and int(np.bitwise_or.reduce(offset)) & (access.nbytes - 1):
+            bad = True
+        if not bad:
+            return [(None, region, self._flat(region, access, offset, index))]
+        return self._split(access, region, np.broadcast_to(address, count), index)
+
+    def _flat(self, region: Region, access: Access, offset: Array, index: Any) -> Array:
+        word = offset >> access.shift
+        if region.stride:
+            instance = self.instances[region.name]
+            word = word + (instance if index is None else instance[index]) * (region.stride >> access.shift)
+        return word
+
+    def _split(self, access: Access, only: Region, address: Array, index: Any) -> list[Piece]:
+        """The slow path: find each thread's region, report what faults."""
+        if access.space != "global":
+            return self._piece(access, only, np.arange(len(address)), address, index)
+        pieces = []
+        owner = np.maximum(np.searchsorted(self._starts, address, side="right") - 1, 0)
+        for which in np.unique(owner):
+            chosen = np.flatnonzero(owner == which)
+            pieces += self._piece(access, self.globals[int(which)], chosen, address[chosen], index)
+        return pieces
+
+    def _piece(self, access: Access, region: Region, chosen: Array, address: Array, index: Any) -> list[Piece]:
+        offset = address - region.start
+        inside = (offset >= 0) & (offset <= region.extent - access.nbytes)
+        aligned = (offset & (access.nbytes - 1)) == 0
+        if not inside.all():
+            self._fault(access, chosen[~inside], address[~inside], index, region)
+        crooked = inside & ~aligned
+        if crooked.any():
+            self._misaligned(access, chosen[crooked], address[crooked], index, region)
+        good = inside & aligned
+        if not good.any():
+            return []
+        chosen = chosen[good]
+        threads = chosen if index is None else index[chosen]
+        return [(chosen, region, self._flat(region, access, offset[good], threads))]
+
+    def _generic(self, access: Access, address: Array, index: Any, count: int) -> list[Piece]:
+        """An access by generic address: each window that the addresses touch, then global memory for the rest."""
+        window = address >> WINDOW_SHIFT
+        if int(window.max()) == int(window.min()):
+            inner, moved = self._window(access, int(window[0]), address)
+            return self._pieces(inner, moved, index, count)
+        pieces: list[Piece] = []
+        address = np.broadcast_to(address, count)
+        window = np.broadcast_to(window, count)
+        kinds = np.where((window >= 1) & (window <= len(WINDOWS)), window, 0)
+        for kind in np.unique(kinds):
+            chosen = np.flatnonzero(kinds == kind)
+            inner, moved = self._window(access, int(kind), address[chosen])
+            threads = chosen if index is None else index[chosen]
+            for selected, region, flat in self._pieces(inner, moved, threads, len(chosen)):
+                pieces.append((chosen if selected is None else chosen[selected], region, flat))
+        return pieces
+
+    def _window(self, access: Access, window: int, address: Array) -> tuple[Access, Array]:
+        for space, start in WINDOWS.items():
+            if window == start >> WINDOW_SHIFT:
+                return Access(access.statement, space, access.width, access.count), address - start
+        inner = Access(access.statement, "global", access.width, access.count)
+        return inner, address
+
+    # ---- accesses -----------------------------------------------------------------------------------------------------
+
+    def load(self, access: Access, address: Array, index: Any, count: int) -> list[Array]:
+        """The words at `address` (int64, one for each of `count` threads or one for all); zeros where a thread faults."""
+        pieces = self._pieces(access, address, index, count)
+        if len(pieces) == 1 and pieces[0][0] is None:
+            _, region, flat = pieces[0]
+            words = region.words(access.width)
+            loaded = [words[flat + step] if step else words[flat] for step in range(access.count)]
+            if region.written is not None and self.checks:
+                self._check_written(access, region, flat, None, index, count)
+            return loaded
+        loaded = [np.zeros(count, WORDS[access.width]) for _ in range(access.count)]
+        for chosen, region, flat in pieces:
+            where = slice(None) if chosen is None else chosen
+            words = region.words(access.width)
+            for step in range(access.count):
+                loaded[step][where] = words[flat + step]
+            if region.written is not None and self.checks:
+                self._check_written(access, region, flat, chosen, index, count)
+        return loaded
+
+    def store(self, access: Access, address: Array, values: Sequence[Array | None], index: Any, count: int) -> None:
+        """Write one array for each word (None leaves the word as it is); accesses that fault write nothing."""
+        for chosen, region, flat in self._pieces(access, address, index, count):
+            if not region.writable:
+                self._read_only(access, region, flat, chosen, index, count)
+                continue
+            words = region.words(access.width)
+            whole = flat.size != count and chosen is None
+            for step, value in enumerate(values):
+                if value is None:
+                    continue
+                if chosen is not None:
+                    value = np.broadcast_to(value, count)[chosen]
+                target = np.broadcast_to(flat, count) if whole else flat
+                if step:
+                    target = target + step
+                words[target] = value
+                if self.checks and (words[target] != value).any():
+                    self._conflict(access, region, target, value, chosen, index)
+                if region.written is not None:
+                    region.written_words(access.width)[target] = np.iinfo(WORDS[access.width]).max
+
+    # ---- reports ------------------------------------------------------------------------------------------------------
+
+    def _threads(self, chosen: Any, index: Any) -> Any:
+        """Positions among the accessing threads, as thread indices of the wave."""
+        return chosen if index is None else index[chosen]
+
+    def _show(self, region: Region, address: int) -> tuple[str, int, str]:
+        name, offset = region.describe(address - region.start)
+        return name, offset, f"{address:#x}"
+
+    def _fault(self, access: Access, chosen: Array, address: Array, index: Any, region: Region | None) -> None:
+        first = int(address[0])
+        space = f".{access.space}" if access.space else "generic"
+        if region is None:
+            message, name, offset = f"{access.nbytes} bytes at {space} address {first:#x}, where nothing is", "", None
+        else:
+            name, offset, shown = self._show(region, first)
+            message = f"{access.nbytes} bytes at {space} address {shown}: {_against(region, name, offset, access.nbytes)}"
+        self.reports.add(
+            "out of bounds", message, access.statement, self.threads, self._threads(chosen, index), address=first, variable=name, offset=offset
+        )
+
+    def _misaligned(self, access: Access, chosen: Array, address: Array, index: Any, region: Region) -> None:
+        first = int(address[0])
+        name, offset, shown = self._show(region, first)
+        message = f"{access.nbytes} bytes at address {shown} ({name}{_plus(offset)}), which is no multiple of {access.nbytes}"
+        self.reports.add(
+            "misaligned", message, access.statement, self.threads, self._threads(chosen, index), address=first, variable=name, offset=offset
+        )
+
+    def _located(self, access: Access, region: Region, flat: Array, position: int) -> tuple[int, str, int]:
+        """Address, variable and offset behind the word index of one access."""
+        byte = int(flat[position] if flat.size > 1 else flat.reshape(-1)[0]) << access.shift
+        offset = byte % region.stride if region.stride else byte
+        name, inside = region.describe(offset)
+        return region.start + offset, name, inside
+
+    def _read_only(self, access: Access, region: Region, flat: Array, chosen: Any, index: Any, count: int) -> None:
+        everyone = np.arange(count) if chosen is None else chosen
+        address, name, offset = self._located(access, region, flat, 0)
+        self.reports.add(
+            "read-only", f"{name}{_plus(offset)} cannot be written", access.statement, self.threads, self._threads(everyone, index),
+            address=address, variable=name, offset=offset,
+        )  # fmt: skip
+
+    def _check_written(self, access: Access, region: Region, flat: Array, chosen: Any, index: Any, count: int) -> None:
+        shadow = region.written_words(access.width)
+        full = np.iinfo(WORDS[access.width]).max
+        bad: Array | None = None
+        for step in range(access.count):
+            unwritten = shadow[flat + step] != full
+            bad = unwritten if bad is None else bad | unwritten
+        if bad is None or not bad.any():
+            return
+        which = np.flatnonzero(bad)
+        address, name, offset = self._located(access, region, flat, int(which[0]))
+        if flat.size == 1:
+            which = np.arange(count if chosen is None else len(chosen))
+        elif chosen is not None:
+            which = chosen[which]
+        self.reports.add(
+            "unwritten memory", f"{access.nbytes} bytes at {name}{_plus(offset)} are read, which nothing has written",
+            access.statement, self.threads, self._threads(which, index), address=address, variable=name, offset=offset,
+        )  # fmt: skip
+
+    def _conflict(self, access: Access, region: Region, target: Array, value: Array, chosen: Any, index: Any) -> None:
+        value = np.broadcast_to(value, target.shape)
+        stored = region.words(access.width)[target]
+        lost = np.flatnonzero(stored != value)
+        first = int(lost[0])
+        winner = int(np.flatnonzero((target == target[first]) & (value == stored[first]))[0])
+        positions = np.array([first, winner]) if chosen is None else chosen[[first, winner]]
+        one, other = (self.threads.name(int(thread)) for thread in np.atleast_1d(self._threads(positions, index)))
+        address, name, offset = self._located(access, region, target, first)
+        message = (
+            f"threads write different values to {name}{_plus(offset)}: {_hex(value[first])} by {_who(one)}, {_hex(stored[first])} by {_who(other)}"
+        )
+        losers = lost if chosen is None else chosen[lost]
+        self.reports.add(
+            "conflicting stores", message, access.statement, self.threads, self._threads(losers, index),
+            address=address, variable=name, offset=offset,
+        )  # fmt: skip
+
+
+def _hex(value: Any) -> str:
+    return f"{int(value):#x}"
+
+
+def _who(name: tuple[tuple[int, int, int], tuple[int, int, int]]) -> str:
+    from ptxgen.emulator.reports import index_text
+
+    block, thread = name
+    return f"block {index_text(block)} thread {index_text(thread)}"
+
+
+def _plus(offset: int) -> str:
+    return f" byte {offset}"
+
+
+def _against(region: Region, name: str, offset: int, nbytes: int) -> str:
+    size = next((size for _, size, variable in region.variables if variable == name), region.extent)
+    if offset < 0:
+        return f"{-offset} bytes before the start of {name} ({size} bytes)"
+    return f"{name} has {size} bytes, the access ends at byte {offset + nbytes}"
+
+
+# ---- arguments --------------------------------------------------------------------------------------------------------
+
+
+def argument_regions(memory: Memory, arrays: Sequence[tuple[str, Array]]) -> list[int]:
+    """Map array arguments into global memory; views of one base share its allocation. Returns each one's first element's address.
+
+    Parameters
+    ----------
+    memory : Memory
+    arrays : sequence of (name, array)
+    """
+    roots = [_root_bounds(array) for _, array in arrays]
+    order = sorted(range(len(arrays)), key=lambda number: roots[number])
+    groups: list[tuple[int, int, list[int]]] = []
+    for number in order:
+        low, high = roots[number]
+        if groups and low < groups[-1][1]:
+            start, end, members = groups[-1]
+            groups[-1] = (start, max(end, high), [*members, number])
+        else:
+            groups.append((low, high, [number]))
+    addresses = [0] * len(arrays)
+    for low, high, members in groups:
+        start = memory.next_global_start()
+        variables = []
+        for number in members:
+            name, array = arrays[number]
+            addresses[number] = start + array.__array_interface__["data"][0] - low
+            first, last = _bounds(array)
+            variables.append((first - low, last - first, name))
+        data = np.frombuffer((ctypes.c_uint8 * (high - low)).from_address(low), np.uint8) if high > low else np.zeros(0, np.uint8)
+        writable = any(arrays[number][1].flags.writeable for number in members)
+        memory.add_global(Region(arrays[members[0]][0], start, data, writable=writable, variables=variables))
+    return addresses
+
+
+def _bounds(array: Array) -> tuple[int, int]:
+    """Host addresses of the first byte and behind the last byte that an array's elements touch."""
+    low = array.__array_interface__["data"][0]
+    if array.size == 0:
+        return low, low
+    high = low
+    for extent, stride in zip(array.shape, array.strides):
+        if stride > 0:
+            high += (extent - 1) * stride
+        else:
+            low += (extent - 1) * stride
+    return low, high + array.itemsize
+
+
+def _root_bounds(array: Array) -> tuple[int, int]:
+    """The bytes of the array that owns an argument's memory, as far as numpy knows it."""
+    if not isinstance(array, np.ndarray):
+        raise PtxgenError(f"an argument is a NumPy array or the bytes of a scalar, not {type(array).__name__}")
+    low, high = _bounds(array)
+    owner: Any = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+        first, last = _bounds(owner)
+        low, high = min(low, first), max(high, last)
+    return low, high

@@ -1,0 +1,1 @@
+"""What each instruction does, one module a family of the PTX ISA; `table` holds them."""
