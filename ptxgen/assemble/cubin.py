@@ -102,6 +102,8 @@ _MESSAGE = re.compile(
     r"(?P<severity>error|warning|fatal|info)\s*: ?(?P<text>.*)$",
     re.IGNORECASE,
 )
+# Errors beyond these rarely say anything new; the whole log stays in `AssemblyError.log`.
+_SHOWN = 12
 # A summary that ptxas adds below the messages that matter.
 _ECHO = ("Ptx assembly aborted due to errors",)
 
@@ -126,7 +128,7 @@ def describe(summary: str, log: str, ptx: str, line_map: LineMap | None) -> str:
     lines = ptx.splitlines()
     shown = [summary]
     previous: int | None = None
-    for message in failed:
+    for message in failed[:_SHOWN]:
         if message.line is not None and message.line != previous and 1 <= message.line <= len(lines):
             shown.append(f"  PTX line {message.line}: {lines[message.line - 1].strip()}")
             if line_map is not None and message.line in line_map:
@@ -134,6 +136,8 @@ def describe(summary: str, log: str, ptx: str, line_map: LineMap | None) -> str:
         indent = "    " if message.line is not None else "  "
         shown.append(f"{indent}{message.severity}: {message.text}")
         previous = message.line
+    if len(failed) > _SHOWN:
+        shown.append(f"  and {len(failed) - _SHOWN} more errors")
     return "\n".join(shown)
 
 

@@ -91,6 +91,16 @@ def test_an_error_without_a_line_shows_the_message():
         assemble(unresolved, cache=False)
 
 
+def test_many_errors_are_cut_short():
+    wrong = "\n".join(f"add.f{i} %r1, %r1, %r1;" for i in range(100, 130))
+    with pytest.raises(AssemblyError) as caught:
+        assemble(KERNEL.replace("bar.sync 0;", wrong), tool="ptxas")
+    shown = str(caught.value).splitlines()
+    failed = len(caught.value.messages)
+    assert failed >= 30 and shown[-1] == f"  and {failed - 12} more errors"
+    assert "Unknown modifier '.f129'" in caught.value.log
+
+
 def test_an_unknown_target_is_refused_before_nvjitlink_ends_the_process():
     with pytest.raises(PtxgenError, match="unknown target 'sm_9'; known: sm_75, "):
         assemble(KERNEL, "sm_9")

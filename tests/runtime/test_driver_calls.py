@@ -124,7 +124,7 @@ def test_one_module_for_each_text_and_device(drive):
 def test_a_thread_without_a_context(drive):
     _, calls = drive("""
         k = runner()
-        k.preload()
+        k(x, y, 1.0)
         thread = threading.Thread(target=lambda: k(x, y, 1.0))
         thread.start()
         thread.join()
