@@ -100,7 +100,7 @@ class _ModuleReader:
             if Scanner(self.text, offset).kind == "end":
                 break
             try:
-                offset = self._item(offset)
+                offset = self._guarded_item(offset)
             except Fault as fault:
                 self.log.note(fault)
                 self.scopes.leave_to(1)
@@ -144,6 +144,12 @@ class _ModuleReader:
                 self.items += [Comment(line.strip()) for line in match[3].strip().split("\n")]
             offset = match.end()
         return offset
+
+    def _guarded_item(self, offset: int) -> int:
+        try:
+            return self._item(offset)
+        except RecursionError:
+            raise Fault(offset, "nested too deeply") from None
 
     def _item(self, offset: int) -> int:
         scanner = Scanner(self.text, offset)
@@ -243,7 +249,9 @@ class _ModuleReader:
             elif mark == "}":
                 depth -= 1
             if match.end() > fault.offset and (mark == "\n" or (mark in ("}", ";") and depth <= 0)):
-                return match.end()
+                # The ';' behind an initialiser's brace is the declaration's.
+                closing = re.compile(r"\s*;").match(self.text, match.end()) if mark == "}" else None
+                return closing.end() if closing else match.end()
         return len(self.text)
 
 

@@ -189,9 +189,12 @@ class BodyReader:
         scanner = Scanner(self._text, offset)
         if scanner.kind == "end":
             scanner.fail("'}' to close the body")
-        if scanner.kind == "name" or scanner.text == "@":
+        if scanner.kind != "name" and scanner.text != "@":
+            scanner.fail("a statement")
+        try:
             return self.instruction(offset)
-        scanner.fail("a statement")
+        except RecursionError:
+            raise Fault(scanner.start, "nested too deeply") from None
 
     def _labelled(self, name: str, offset: int) -> tuple[list[Statement], int]:
         scanner = Scanner(self._text, offset)
