@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 from ptxgen.layouts.axes import AxisTerm
 from ptxgen.layouts.dims import Dim, Dims, dims_text, extent_of
@@ -83,8 +83,6 @@ class _ReplicaNotation:
 
 S = _ShardNotation()
 R = _ReplicaNotation()
-
-_Nested = Union[object, tuple[object, ...]]
 
 
 def dims_of(key: object, letter: str) -> tuple[Dims, ...]:
