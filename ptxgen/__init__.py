@@ -1,15 +1,97 @@
 """ptxgen: a direct PTX assembler for Python.
 
+Name the exact PTX instruction; ptxgen knows what it demands, maps tensor views onto it, writes PTX text, and runs it on the GPU or in its
+own emulator.
+
 >>> import ptxgen as px
 >>> from ptxgen import S, f32, laneid, warpid
+>>> px.Layout(S[(2, 32, 3, 4) : (1 @ warpid, 1 @ laneid, 4, 1)])
+Layout(S[(2, 32, 3, 4) : (1@warpid, 1@laneid, 4, 1)])
+
+Names are loaded when first used, so that ``import ptxgen`` costs next to nothing; none of them loads CUDA or PyTorch.
 """
 
 from __future__ import annotations
 
-from ptxgen import tile
-from ptxgen.instructions.types import *  # noqa: F403
-from ptxgen.kernel.annotations import Tensor, cdiv, constexpr, dim
-from ptxgen.kernel.kernel import kernel
-from ptxgen.layouts import Layout, R, S, Swizzle
-from ptxgen.layouts.axes import laneid, warpid
-from ptxgen.tracing.storage import local, shared
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Public name -> where it lives, and its name there if it is another.
+_HOMES: dict[str, str] = {
+    # layouts
+    **dict.fromkeys(
+        ("S", "R", "Layout", "Swizzle", "Expr", "Symbol", "m", "laneid", "warpid", "wid_in_wg", "wgid", "tid_in_wg", "tx", "cbx", "cby",
+         "cbz", "bx", "by", "bz", "TLane", "TCol"),
+        "ptxgen.layouts",
+    ),
+    # kernels and what their parameters are annotated with
+    **dict.fromkeys(("kernel", "Kernel"), "ptxgen.kernel.kernel"),
+    **dict.fromkeys(("Tensor", "cdiv", "constexpr", "dim"), "ptxgen.kernel.annotations"),
+    "load_ptx": "ptxgen.kernel.foreign",
+    # inside a kernel
+    **dict.fromkeys(("local", "shared"), "ptxgen.tracing.storage"),
+    "reg": "ptxgen.tracing.registers",
+    **dict.fromkeys(("div", "fma", "rcp", "rem", "select", "sqrt", "uniform"), "ptxgen.tracing.functions"),
+    "abs": "ptxgen.tracing.functions:absolute",
+    "min": "ptxgen.tracing.functions:minimum",
+    "max": "ptxgen.tracing.functions:maximum",
+    **dict.fromkeys(("if_", "elif_", "else_", "while_", "break_", "continue_", "return_", "syncthreads"), "ptxgen.tracing.control"),
+    "range": "ptxgen.tracing.control:range_",
+    **dict.fromkeys(("ptx", "sink"), "ptxgen.tracing.raw"),
+    **dict.fromkeys(("sreg", "tid", "ntid", "ctaid", "nctaid"), "ptxgen.tracing.specials"),
+    # errors
+    **dict.fromkeys(("PtxgenError", "LayoutError", "InstructionError", "TraceError"), "ptxgen.errors"),
+    "EmulationError": "ptxgen.emulator",
+    "ArgumentError": "ptxgen.runtime",
+}  # fmt: skip
+
+if TYPE_CHECKING:
+    from ptxgen import tile as tile
+    from ptxgen.emulator import EmulationError as EmulationError
+    from ptxgen.errors import InstructionError as InstructionError
+    from ptxgen.errors import LayoutError as LayoutError
+    from ptxgen.errors import PtxgenError as PtxgenError
+    from ptxgen.errors import TraceError as TraceError
+    from ptxgen.instructions.types import *  # noqa: F403
+    from ptxgen.kernel.annotations import Tensor as Tensor
+    from ptxgen.kernel.annotations import cdiv as cdiv
+    from ptxgen.kernel.annotations import constexpr as constexpr
+    from ptxgen.kernel.annotations import dim as dim
+    from ptxgen.kernel.foreign import load_ptx as load_ptx
+    from ptxgen.kernel.kernel import Kernel as Kernel
+    from ptxgen.kernel.kernel import kernel as kernel
+    from ptxgen.layouts import *  # noqa: F403
+    from ptxgen.runtime import ArgumentError as ArgumentError
+    from ptxgen.tracing.storage import local as local
+    from ptxgen.tracing.storage import shared as shared
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is not None:
+        module, _, attribute = home.partition(":")
+        found = getattr(importlib.import_module(module), attribute or name)
+    elif name == "tile":
+        found = importlib.import_module("ptxgen.tile")
+    else:
+        found = _type_named(name)
+    globals()[name] = found
+    return found
+
+
+def _type_named(name: str) -> Any:
+    """A PTX type, such as ``px.f32``."""
+    from ptxgen.instructions.types import ELEMENT_TYPES, TYPES
+
+    found = TYPES.get(name) or ELEMENT_TYPES.get(name)
+    if found is None:
+        raise AttributeError(f"module 'ptxgen' has no attribute {name!r}")
+    return found
+
+
+def __dir__() -> list[str]:
+    from ptxgen.instructions.types import ELEMENT_TYPES, TYPES
+
+    return sorted({*globals(), *_HOMES, "tile", *TYPES, *ELEMENT_TYPES})

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ptxgen import ir
 from ptxgen.errors import TraceError
+from ptxgen.kernel.host import emulator_arguments
 from ptxgen.kernel.trace import Trace
-from ptxgen.runtime import ArgumentError, ArrayInfo, Bound, Runner, Signature, TensorParam
-from ptxgen.runtime.scalars import format_code
+from ptxgen.runtime import ArgumentError, Runner
 from ptxgen.text import read, write, write_mapped
 
 if TYPE_CHECKING:
@@ -179,25 +175,6 @@ class Specialization:
         found = read(text)
         places = dict(lines)
         return ir.Module(found.version, found.target, tuple(_placed(item, places) for item in found.items), found.address_size)
-
-
-def emulator_arguments(signature: Signature, bound: Bound) -> list[Any]:
-    """What the emulator takes for each parameter: an array over the caller's memory, or a scalar's bytes."""
-    arrays = iter(bound.arrays)
-    return [
-        _host_array(next(arrays)) if isinstance(param, TensorParam) else struct.pack("<" + format_code(param.dtype), value)  # type: ignore[union-attr]
-        for param, value in zip(signature.params, bound.values)
-    ]
-
-
-def _host_array(info: ArrayInfo) -> np.ndarray:
-    """A NumPy array of plain bits over an array of any library; views of one allocation keep their places in it."""
-    start, size = info.root
-    memory = np.frombuffer((ctypes.c_uint8 * size).from_address(start), np.uint8)
-    strides = tuple(stride * info.itemsize for stride in info.strides)
-    array: np.ndarray = np.ndarray(info.shape, f"u{info.itemsize}", memory, info.pointer - start, strides)
-    array.flags.writeable = not info.readonly
-    return array
 
 
 def _placed(item: Any, places: Mapping[int, Any]) -> Any:
