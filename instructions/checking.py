@@ -223,15 +223,19 @@ def _scalar_problem(match: Match, contract: Operand, one: Given) -> str:
         return f"{one.text} is not a register"
     if contract.kind == "immediate":
         return f"{one.text} is a register where the instruction encodes a constant"
-    if one.type is not None and not fits(one.type, demanded, wider=contract.wider):
+    if one.type is not None and not fits(one.type, demanded, wider=match.allows(contract.wider)):
         return f"{one.text} is .{one.type.name} where the instruction takes .{demanded.name}"
+    if contract.exact and one.type is not None and one.type.name != demanded.name:
+        return f"{one.text} is .{one.type.name} where the instruction takes .{demanded.name} and nothing else"
     return ""
 
 
 def _symbol_problem(match: Match, contract: Operand, one: Given, demanded: Type) -> str:
     """A variable's or function's address where a value is taken."""
-    if not match.allows(contract.immediate) or contract.values is not None or demanded.is_float or demanded.bits not in (32, 64):
-        return f"{one.text} is not a register"
+    if not contract.symbol:
+        return f"the name {one.text} stands where the instruction takes a register; mov it into one first"
+    if demanded.is_float or demanded.bits not in (32, 64):
+        return f"the address of {one.text} does not fit .{demanded.name}"
     return _space_problem(match, contract, one)
 
 
@@ -282,9 +286,10 @@ def legal_operand(match: Match, contract: Operand | None, name: str) -> str:
     if contract.kind == "list":
         return "a list in parentheses, as the function's declaration asks"
     demanded = match.type(contract.type)
-    wide = " or wider" if contract.wider else ""
+    fitting = f".{demanded.name}" if contract.exact else _fitting(demanded)
+    wide = " or wider" if match.allows(contract.wider) else ""
     count = match.count(contract.vector)
-    what = f"{count} registers of .{demanded.name}{wide} in braces" if count > 1 else f"a .{demanded.name}{wide} register"
+    what = f"{count} registers of {fitting}{wide} in braces" if count > 1 else f"a register of {fitting}{wide}"
     if contract.kind == "immediate":
         what = f"a .{demanded.name} constant"
     elif match.allows(contract.immediate) and has_constants(demanded):
@@ -292,6 +297,22 @@ def legal_operand(match: Match, contract: Operand | None, name: str) -> str:
     if contract.values is not None:
         values = contract.values
         what += f" ({values.start} to {values.stop - 1})" if isinstance(values, range) else f" ({', '.join(map(str, values))})"
+    if contract.symbol:
+        what += " or the name of a variable"
     if contract.negatable:
         what += ", possibly negated"
     return what
+
+
+def _fitting(demanded: Type) -> str:
+    """The types of register that hold a value of a type, as words: ``.f32 or .b32``."""
+    bits = f".b{max(demanded.bits, 8)}"
+    if demanded.kind == "pred":
+        return ".pred"
+    if demanded.kind == "bits":
+        return f"{demanded.bits} bits"
+    if demanded.is_integer and demanded.lanes == 1:
+        return f".{demanded.name}, .{'s' if demanded.kind == 'unsigned' else 'u'}{demanded.bits} or {bits}"
+    if demanded.name in ("f16", "f16x2", "f32", "f64"):
+        return f".{demanded.name} or {bits}"
+    return f"{bits} (holding .{demanded.name})"

@@ -50,8 +50,13 @@ class Operand:
         Number of registers (or of consecutive memory words): 1, another number, or a qualifier such as ``".vec"``.
     immediate : bool or str
         Whether a constant may stand in a register's place; a text is the condition under which it may.
-    wider : bool
-        Whether a register wider than the type will do (ISA 9.4.1, "Operand size exceeding instruction-type size").
+    wider : bool or str
+        Whether a register wider than the type will do (ISA 9.4.1, "Operand size exceeding instruction-type size"); a text is the
+        condition under which it will.
+    exact : bool
+        Whether a register must be declared with this very type: where untyped bits are demanded, ``.u32`` is not ``.b32``.
+    symbol : bool
+        Whether the name of a variable (in `space`) or function may stand for its address.
     values : tuple of int or range or None
         Allowed constants.
     space : str
@@ -63,7 +68,7 @@ class Operand:
         Whether ``_`` will do (for a vector: for its elements); a text is the condition under which it will.
     """
 
-    __slots__ = ("immediate", "kind", "negatable", "role", "sink", "space", "type", "values", "vector", "wider")
+    __slots__ = ("exact", "immediate", "kind", "negatable", "role", "sink", "space", "symbol", "type", "values", "vector", "wider")
 
     def __init__(
         self,
@@ -72,11 +77,13 @@ class Operand:
         type: str = "",
         vector: str | int = 1,
         immediate: bool | str = False,
-        wider: bool = False,
+        wider: bool | str = False,
         values: tuple[int, ...] | range | None = None,
         space: str = "",
         negatable: bool = False,
         sink: bool | str = False,
+        exact: bool = False,
+        symbol: bool = False,
     ) -> None:
         self.kind = kind
         self.role = role
@@ -88,9 +95,11 @@ class Operand:
         self.space = space
         self.negatable = negatable
         self.sink = sink
+        self.exact = exact
+        self.symbol = symbol
 
 
-def out(type: str, *, vector: str | int = 1, wider: bool = False, sink: bool | str = False) -> Operand:
+def out(type: str, *, vector: str | int = 1, wider: bool | str = False, sink: bool | str = False) -> Operand:
     """A destination register of `type` (several with `vector`)."""
     return Operand("register", "out", type, vector, wider=wider, sink=sink)
 
@@ -105,13 +114,17 @@ def source(
     *,
     vector: str | int = 1,
     immediate: bool | str = True,
-    wider: bool = False,
+    wider: bool | str = False,
     values: tuple[int, ...] | range | None = None,
     sink: bool | str = False,
     space: str = "",
+    exact: bool = False,
+    symbol: bool = False,
 ) -> Operand:
-    """A source register or, unless `immediate` is False, a constant or a symbol (of `space`)."""
-    return Operand("register", "in", type, vector, immediate=immediate, wider=wider, values=values, sink=sink, space=space)
+    """A source register or, unless `immediate` is False, a constant; with `symbol` also a name (of `space`)."""
+    return Operand(
+        "register", "in", type, vector, immediate, wider, values, space=space, sink=sink, exact=exact, symbol=symbol
+    )  # fmt: skip
 
 
 def predicate(

@@ -38,7 +38,7 @@ mov = instruction(
     """,
     operands={
         "d": out(".type"),
-        "a": source(".type"),
+        "a": source(".type", symbol=True),
         "p": predicate("out"),
         "q": predicate(negatable=True, immediate=True),
         "dv": out(".type", vector=".vec"),
@@ -73,7 +73,7 @@ mov_pack = instruction(
         "quarters": source("quarter(.packed)", vector=4),
         "low_high": out("half(.packed)", vector=2, sink=True),
         "four": out("quarter(.packed)", vector=4, sink=True),
-        "a": source(".packed"),
+        "a": source(".packed", symbol=True),
     },
     rules=(
         Rule("four parts need at least 32 bits", when="quarters", need="not .packed in .b16"),
@@ -133,7 +133,7 @@ cvta = instruction(
     """,
     operands={
         "p": out(".size"),
-        "a": source(".size", space=".space"),
+        "a": source(".size", space=".space", symbol=True),
         "g": source(".size", immediate=False),
     },
     since=_SPACES_SINCE,

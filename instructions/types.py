@@ -121,6 +121,7 @@ f32 = _define(TYPES, "f32", "float", 32)
 f64 = _define(TYPES, "f64", "float", 64)
 
 e4m3, e5m2, ue8m0 = (_define(ELEMENT_TYPES, name, "float", 8) for name in ("e4m3", "e5m2", "ue8m0"))
+s2f6 = _define(ELEMENT_TYPES, "s2f6", "float", 8)  # fixed point, but like the narrow floats a value in untyped bits
 e3m2, e2m3 = (_define(ELEMENT_TYPES, name, "float", 6) for name in ("e3m2", "e2m3"))
 e2m1 = _define(ELEMENT_TYPES, "e2m1", "float", 4)
 s4 = _define(ELEMENT_TYPES, "s4", "signed", 4)
@@ -132,7 +133,7 @@ b6 = _define(ELEMENT_TYPES, "b6", "bits", 6)
 # A packed 6-bit type keeps a byte for each element (ISA 5.2.3, "Packed floating-point types").
 for _element, _lanes, _bits in (
     (f16, 2, 32), (bf16, 2, 32), (f32, 2, 64), (u16, 2, 32), (s16, 2, 32), (u8, 4, 32), (s8, 4, 32),
-    (e4m3, 2, 16), (e5m2, 2, 16), (ue8m0, 2, 16), (e3m2, 2, 16), (e2m3, 2, 16), (e2m1, 2, 8),
+    (e4m3, 2, 16), (e5m2, 2, 16), (ue8m0, 2, 16), (s2f6, 2, 16), (e3m2, 2, 16), (e2m3, 2, 16), (e2m1, 2, 8),
     (e4m3, 4, 32), (e5m2, 4, 32), (e3m2, 4, 32), (e2m3, 4, 32), (e2m1, 4, 16),
 ):  # fmt: skip
     _define(TYPES, f"{_element.name}x{_lanes}", _element.kind, _bits, _lanes, _element)

@@ -210,14 +210,17 @@ class _Builder:
             found.append(Given("address", f"[{self.register(TYPES['b32']).text}]"))
         return found
 
+    def _register_types(self, contract: Operand, demanded: Type) -> tuple[Type, ...]:
+        return (demanded,) if contract.exact else register_types(demanded, self.match.allows(contract.wider))
+
     def _scalars(self, contract: Operand, demanded: Type) -> list[Given]:
-        found = [] if contract.kind == "immediate" else [self.register(one) for one in register_types(demanded, contract.wider)]
+        found = [] if contract.kind == "immediate" else [self.register(one) for one in self._register_types(contract, demanded)]
         if self.match.allows(contract.immediate) and has_constants(demanded):
             found += constants(contract, demanded)
-            if contract.space:
-                space = self.match.value(contract.space) if contract.space.startswith(".") else contract.space
-                base = space.partition("::")[0]
-                found += [Given("symbol", _MEMORY[base] + offset, space=base) for offset in ("", "+8")]
+        if contract.symbol and demanded.bits in (32, 64) and not demanded.is_float:
+            base = contract.space and self.match.value(contract.space).partition("::")[0]
+            places = [base] if base else ["global", "shared"]
+            found += [Given("symbol", _MEMORY[one] + offset, space=one) for one in places for offset in ("", "+8")]
         if self.match.allows(contract.sink):
             found.append(Given("sink", "_"))
         if contract.negatable:
@@ -226,7 +229,7 @@ class _Builder:
 
     def _vectors(self, contract: Operand, demanded: Type, number: int) -> list[Given]:
         found = []
-        for one in register_types(demanded, contract.wider):
+        for one in self._register_types(contract, demanded):
             items = tuple(self.register(one) for _ in range(number))
             found.append(Given("vector", "{" + ", ".join(item.text for item in items) + "}", items=items))
         if self.match.allows(contract.sink):
