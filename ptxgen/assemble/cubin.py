@@ -57,11 +57,14 @@ class Cubin:
         The architecture it was assembled for, e.g. ``"sm_90a"``.
     tool : str
         Which assembler made it, e.g. ``"nvJitLink 13.5"``.
+    line_map : mapping of int to str, or None
+        PTX line to the user's line.
     """
 
-    __slots__ = ("code", "log", "target", "tool")
+    __slots__ = ("code", "line_map", "log", "target", "tool")
 
-    def __init__(self, code: bytes, log: str, target: str, tool: str) -> None:
+    def __init__(self, code: bytes, log: str, target: str, tool: str, line_map: LineMap | None = None) -> None:
+        self.line_map = line_map
         self.code = code
         self.log = log
         self.target = target
@@ -70,7 +73,7 @@ class Cubin:
     @property
     def resources(self) -> dict[str, Resources]:
         """Resources by entry name, in the order of the log."""
-        return parse_resources(self.log)
+        return parse_resources(self.log, self.line_map)
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -154,8 +157,11 @@ _BYTES = re.compile(r"(\d+) bytes (smem|lmem|cmem)")
 _ROUTINE = re.compile(r"\d+ bytes gmem|Compile time|Compiling entry function|Function properties for|Used \d+ registers")
 
 
-def parse_resources(log: str) -> dict[str, Resources]:
-    """Resources by entry from a log written with ptxas's ``-v``; functions that are no entries are left out."""
+def parse_resources(log: str, line_map: LineMap | None = None) -> dict[str, Resources]:
+    """Resources by entry from a log written with ptxas's ``-v``; functions that are no entries are left out.
+
+    Notes that name a PTX line get the user's line from `line_map`.
+    """
     found: dict[str, Resources] = {}
     entry = described = ""
     for line in log.splitlines():
@@ -171,7 +177,7 @@ def parse_resources(log: str) -> dict[str, Resources]:
             found[entry] = found[entry]._replace(stack=stack, spill_stores=stores, spill_loads=loads)
         elif match := _USED.search(line):
             found[entry] = _used(found[entry], int(match[1]), match[2])
-    return _with_notes(found, parse_messages(log))
+    return _with_notes(found, parse_messages(log), line_map or {})
 
 
 def _used(base: Resources, registers: int, rest: str) -> Resources:
@@ -188,12 +194,19 @@ def _used(base: Resources, registers: int, rest: str) -> Resources:
     )
 
 
-def _with_notes(found: dict[str, Resources], messages: tuple[Message, ...]) -> dict[str, Resources]:
+def _line_named_in(text: str) -> int | None:
+    match = re.search(r"\bline (\d+)\b", text)
+    return int(match[1]) if match else None
+
+
+def _with_notes(found: dict[str, Resources], messages: tuple[Message, ...], line_map: LineMap) -> dict[str, Resources]:
     """Attach remarks to the entries that they name, or to all where they name none."""
     for message in messages:
         if message.failed or _ROUTINE.match(message.text):
             continue
         named = [entry for entry in found if re.search(rf"\b{re.escape(entry)}\b", message.text)]
+        line = message.line if message.line is not None else _line_named_in(message.text)
+        note = f"{message.text} [{line_map[line]}]" if line in line_map else message.text
         for entry in named or found:
-            found[entry] = found[entry]._replace(notes=(*found[entry].notes, message.text))
+            found[entry] = found[entry]._replace(notes=(*found[entry].notes, note))
     return found

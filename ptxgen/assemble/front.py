@@ -83,13 +83,13 @@ def assemble(
     flags = ("-v", *_flags(max_registers, line_info), *options)
     key = cache_key(ptx, target, flags, assembler.name) if cache else ""
     if cache and (kept := lookup(key, len(ptx))) is not None:
-        return Cubin(kept[0], kept[1], target, assembler.name)
+        return Cubin(kept[0], kept[1], target, assembler.name, line_map)
     code, log = assembler.run(ptx, target, flags)
     if code is None:
         raise AssemblyError(f"{assembler.name} refused the PTX for {target}:", log=log, ptx=ptx, line_map=line_map)
     if cache:
         store(key, len(ptx), code, log)
-    return Cubin(code, log, target, assembler.name)
+    return Cubin(code, log, target, assembler.name, line_map)
 
 
 def _flags(max_registers: int | None, line_info: bool) -> list[str]:

@@ -73,7 +73,7 @@ def ptxas(ptx: str, target: str, options: Sequence[str] = ("-v",), *, line_map: 
     code, log = run_ptxas(tool, ptx, target, options)
     if code is None:
         raise AssemblyError(f"{tool} refused the PTX for {target}:", log=log, ptx=ptx, line_map=line_map)
-    return Cubin(code, log, target, str(tool))
+    return Cubin(code, log, target, str(tool), line_map)
 
 
 def check_many(texts: Iterable[str], target: str, options: Sequence[str] = ()) -> list[Verdict]:
@@ -134,7 +134,10 @@ def check_statements(
         for position, messages in refused.items():
             verdicts[group[position]] = Verdict(False, messages, log)
         if refused:
-            groups.append([index for position, index in enumerate(group) if position not in refused])
+            rest = [index for position, index in enumerate(group) if position not in refused]
+            # A syntax error ends ptxas's pass, so that it names one culprit at a time: look on in smaller modules.
+            middle = len(rest) // 2 if 8 * len(refused) < len(group) else 0
+            groups += [rest[:middle], rest[middle:]]
         elif len(group) == 1:
             verdicts[group[0]] = Verdict(False, parse_messages(log), log)
         else:  # An error that names no line: halve until it has an owner.

@@ -209,12 +209,15 @@ def _cuda_array_interface(value: Any, interface: dict[str, Any]) -> ArrayInfo:
     pointer, readonly = interface["data"]
     shape = tuple(interface["shape"])
     strides = interface.get("strides")
+    device = device_of_pointer(pointer or 0)
+    if device is None:
+        raise ArgumentError(f"an array at address {pointer:#x}, which the CUDA driver does not know")
     stream = interface.get("stream")
     if (cupy := sys.modules.get("cupy")) is not None and isinstance(value, cupy.ndarray):
         stream = cupy.cuda.get_current_stream().ptr
     return ArrayInfo(
         value, pointer or 0, shape, row_major(shape) if strides is None else _in_elements(tuple(strides), dtype.itemsize),
-        name, dtype.itemsize, device_of_pointer(pointer or 0), None, bool(readonly), _plain_stream(stream),
+        name, dtype.itemsize, device, None, bool(readonly), _plain_stream(stream),
     )  # fmt: skip
 
 

@@ -111,7 +111,11 @@ class Binder:
     def _compile(self) -> Any:
         from ptxgen.runtime.fastpath import compile_fast_path
 
-        return compile_fast_path(self.signature)
+        return compile_fast_path(self.signature, _bound)
+
+
+def _bound(device: int, values: tuple[Any, ...], dims: tuple[int, ...], stream: int) -> Bound:
+    return Bound(device, values, dims, False, stream)
 
 
 class _Check:

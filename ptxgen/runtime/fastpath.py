@@ -1,7 +1,8 @@
 """The generated check for PyTorch CUDA tensors: the signature written out as one Python function.
 
-The function returns a `Bound`, or None for everything that it does not recognise or accept; the careful check then explains
-or handles it. So it may refuse too much but must never accept what the careful check would refuse.
+The function hands the values to `done` and returns its result, or returns None for everything that it does not recognise or
+accept; the careful check then explains or handles it. So it may refuse too much but must never accept what the careful check
+would refuse. `done` is called outside the ``try``, so that its errors are its own.
 """
 
 from __future__ import annotations
@@ -23,21 +24,20 @@ def _never(*args: Any) -> None:
     """Leave every call to the careful check."""
 
 
-def compile_fast_path(signature: Signature) -> Callable[..., Any]:
+Done = Callable[[int, tuple[Any, ...], tuple[int, ...], int], Any]
+"""Takes device, values, dims and stream (see `ptxgen.runtime.binding.Bound`); returns anything but None."""
+
+
+def compile_fast_path(signature: Signature, done: Done) -> Callable[..., Any]:
     """The function for `signature`; one that always returns None where there is nothing to gain."""
     torch = sys.modules.get("torch")
     source = fast_path_source(signature)
     if source is None or torch is None:
         return _never
-    from ptxgen.runtime.binding import Bound
-
-    scope: dict[str, Any] = {
-        "Bound": Bound,
-        "NUMBERS": (float, int),
-        "raw_stream": getattr(torch._C, "_cuda_getCurrentRawStream", None),
-    }
-    if scope["raw_stream"] is None:  # a CPU build
+    raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    if raw_stream is None:  # a CPU build
         return _never
+    scope: dict[str, Any] = {"done": done, "NUMBERS": (float, int), "raw_stream": raw_stream}
     for index, param in enumerate(signature.arguments):
         if isinstance(param, TensorParam):
             names = accepted_dtypes(param.dtype.name, param.dtype.bits)
@@ -163,6 +163,6 @@ class _Writer:
         body = "\n".join("        " + line for line in self.lines)
         return (
             f"def bind({arguments}):\n    try:\n{body}\n"
-            f"        return Bound(device, ({values}), ({dims}), False, raw_stream(device))\n"
             "    except (AttributeError, TypeError, ValueError, RuntimeError):\n        return None\n"
+            f"    return done(device, ({values}), ({dims}), raw_stream(device))\n"
         )

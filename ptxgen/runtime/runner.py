@@ -11,6 +11,7 @@ from ptxgen.assemble.cubin import LineMap
 from ptxgen.runtime.binding import Binder, Bound
 from ptxgen.runtime.driver import current_device
 from ptxgen.runtime.errors import ArgumentError
+from ptxgen.runtime.fastpath import compile_fast_path
 from ptxgen.runtime.launch import Dim3, LoadedKernel, PreparedLaunch, dim3
 from ptxgen.runtime.module import load
 from ptxgen.runtime.packing import Packer
@@ -84,10 +85,18 @@ class Runner:
         self._last_grid: tuple[tuple[int, ...], Dim3] | None = None
         self._loaded: dict[int, LoadedKernel] = {}
         self._lock = threading.Lock()
+        self._count = len(signature.arguments)
+        self._fast: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any) -> None:
         """Check `args`, and launch on their device and the caller's current stream."""
+        fast = self._fast
+        if fast is not None and len(args) == self._count and fast(*args) is not None:
+            return
         self.run(self.binder(*args))
+        # An argument can be torch's tensor only once torch is loaded, so that is when the fast path is compiled.
+        if fast is None and "torch" in sys.modules:
+            self._fast = compile_fast_path(self.signature, self._launch)
 
     def run(self, bound: Bound, *, grid: Any = None, stream: Any = None) -> None:
         """Launch for arguments that are bound already. Empty arrays, and grids with a zero, launch nothing.
@@ -99,21 +108,21 @@ class Runner:
         LoadError, LaunchError, DriverError
             See `ptxgen.runtime.load` and `LoadedKernel.launch`.
         """
-        device, values, dims, empty, current, _ = bound
-        if empty:
+        if bound.empty:
             return
-        kernel = self._loaded.get(device) if device is not None else None
-        if kernel is None:
-            kernel = self._load(bound)
-        blocks = self.grid(dims) if grid is None else dim3(grid, "grid")
+        on = self._load(bound).device.ordinal
+        chosen = None if grid is None else dim3(grid, "grid")
+        self._launch(on, bound.values, bound.dims, bound.stream if stream is None else stream_handle(stream), chosen)
+
+    def _launch(self, on: int, values: tuple[Any, ...], dims: tuple[int, ...], stream: int, grid: Dim3 | None = None) -> bool:
+        kernel = self._loaded.get(on) or self.preload(on)
+        blocks = self.grid(dims) if grid is None else grid
         packed = self._packer.pack(values)
         try:
-            kernel.launch(
-                blocks, self.block, packed, current if stream is None else stream_handle(stream), self.shared_bytes, self.cluster,
-                self.cooperative,
-            )  # fmt: skip
+            kernel.launch(blocks, self.block, packed, stream, self.shared_bytes, self.cluster, self.cooperative)
         finally:
             self._packer.release(packed)
+        return True
 
     def grid(self, dims: tuple[int, ...]) -> Dim3:
         """The grid for these values of the named dimensions; a user's function is called only when they change."""
@@ -142,7 +151,7 @@ class Runner:
             if bound.arrays:
                 raise ArgumentError(f"{self.signature.kernel}: the arguments are in host memory; the GPU takes CUDA arrays")
             return self.preload()  # Addresses as ints, or no arguments at all: the current device.
-        return self.preload(bound.device)
+        return self._loaded.get(bound.device) or self.preload(bound.device)
 
     def prepare(self, *args: Any, grid: Any = None, stream: Any = None) -> PreparedLaunch:
         """Check `args` once and return a launch that can be repeated at the price of one driver call."""

@@ -192,6 +192,45 @@ def test_notes_belong_to_the_entry_they_name():
     assert found["k2"].notes == () and found["k2"].registers == 8
 
 
+SERIALISED = """.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+    .reg .f32 %f<4>;
+    .reg .b64 %rd<2>;
+    .reg .pred %p;
+    .shared .align 128 .b8 s[8192];
+    mov.u64 %rd1, s;
+    setp.ne.b32 %p, 1, 0;
+    wgmma.fence.sync.aligned;
+    wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd1, %rd1, %p, 1, 1, 0, 0;
+    add.f32 %f0, %f0, 0f3F800000;
+    wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd1, %rd1, %p, 1, 1, 0, 0;
+    wgmma.commit_group.sync.aligned;
+    wgmma.wait_group.sync.aligned 0;
+    ld.param.u64 %rd1, [out];
+    st.global.v4.f32 [%rd1], {%f0, %f1, %f2, %f3};
+    ret;
+}
+.visible .entry quiet()
+{
+    ret;
+}
+"""
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_serialised_wgmma_is_shown_with_the_users_line(tool):
+    """ptxas waits for a wgmma early where its accumulators are touched in flight, and says so in a note only."""
+    lines = {number: f"gemm.py:{number}" for number in range(1, 40)}
+    found = assemble(SERIALISED, tool=tool, cache=False, line_map=lines).resources
+    assert found["quiet"].notes == ()
+    (note,) = found["k"].notes
+    assert note.startswith("(C75") and "wgmma" in note
+    assert note.endswith("[gemm.py:13]")
+
+
 def test_the_referee_judges_statements_one_by_one():
     statements = [
         "add.f32 %f0, %f1, %f2;",

@@ -270,6 +270,10 @@ class CudaTensor:
         return getattr(self._tensor, name)
 
 
+def done(device, values, dims, stream):
+    return Bound(device, values, dims, False, stream)
+
+
 SIGNATURES = [
     SAXPY,
     Signature("k", [TensorParam("x", f32, [2, "n"]), TensorParam("y", b32, ["n", "n"], strides=[1, "n"]), ScalarParam("a", u32)]),
@@ -304,7 +308,7 @@ def test_the_generated_check_never_accepts_more(data):
     a = data.draw(st.sampled_from([1, 1.0, -1, 1 << 32, 1e39, float("nan"), True, None]))
     source = fast_path_source(signature)
     assert source is not None
-    scope = {"Bound": Bound, "NUMBERS": (float, int), "raw_stream": lambda device: 0}
+    scope = {"done": done, "NUMBERS": (float, int), "raw_stream": lambda device: 0}
     for index, param in enumerate(signature.arguments):
         if isinstance(param, TensorParam):
             scope[f"D{index}"] = {
@@ -325,7 +329,13 @@ def test_the_generated_check_accepts_the_usual_call():
 
     source = fast_path_source(SAXPY)
     assert source is not None
-    scope = {"Bound": Bound, "NUMBERS": (float, int), "raw_stream": lambda d: 40 + d, "D0": {torch.float32}, "D1": {torch.float32}}
+    scope = {
+        "done": lambda *parts: Bound(*parts[:3], False, parts[3]),
+        "NUMBERS": (float, int),
+        "raw_stream": lambda d: 40 + d,
+        "D0": {torch.float32},
+        "D1": {torch.float32},
+    }
     exec(source, scope)
     x = CudaTensor(torch.zeros(64), 1)
     assert scope["bind"](x, x, 2.0) == Bound(1, (x.data_ptr(), x.data_ptr(), 2.0, 64), (64,), False, 41)
