@@ -262,11 +262,18 @@ def _constant_problem(match: Match, contract: Operand, one: Given, demanded: Typ
         return f"the constant {one.text} stands where the instruction takes a register"
     if one.kind == "float" and not (demanded.is_float or demanded.kind == "bits"):
         return f"the floating constant {one.text} is given where the instruction takes .{demanded.name}"
+    if one.kind == "float" and demanded.kind == "bits" and demanded.bits != _float_bits(one.text):
+        return f"the constant {one.text} has {_float_bits(one.text)} bits where the instruction takes .{demanded.name}"
     if one.kind == "int" and demanded.is_float:
         return f"the integer constant {one.text} is given where the instruction takes .{demanded.name}"
     if one.value is not None and contract.values is not None and one.value not in contract.values:
         return f"the constant {one.text} is out of range"
     return ""
+
+
+def _float_bits(text: str) -> int:
+    """The width of a floating constant: ``0f`` and eight digits are an .f32, everything else is an .f64 (ISA 4.5.2)."""
+    return 32 if text.lower().startswith("0f") else 64
 
 
 def has_constants(of: Type) -> bool:

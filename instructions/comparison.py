@@ -163,7 +163,7 @@ setp_half = instruction(
         "q": predicate("out", sink=True),
         "a": source(".type"),
         "b": source(".type"),
-        "c": _COMBINED_WITH,
+        "c": predicate(negatable=True, immediate=".type not in .bf16 .bf16x2"),
     },
     rules=(
         Rule("only pairs write a second predicate", when="q", need=".type in .f16x2 .bf16x2"),

@@ -87,14 +87,13 @@ lop3 = instruction(
     summary="Any function of three bits, bit by bit: immLut is F(0xF0, 0xCC, 0xAA) for the wanted function F(a, b, c).",
     syntax="""
         lop3.b32 d, a, b, c, immLut;
-        lop3.BoolOp.b32 dest|p, a, b, c, immLut, q;
+        lop3.BoolOp.b32 d|p, a, b, c, immLut, q;
     """,
     choices="""
         .BoolOp = { .or, .and };
     """,
     operands={
-        "d": out("b32"),
-        "dest": out("b32", sink=True),
+        "d": out("b32", sink=".BoolOp"),
         "p": predicate("out"),
         "a": source("b32"),
         "b": source("b32"),
