@@ -206,7 +206,7 @@ def _with_notes(found: dict[str, Resources], messages: tuple[Message, ...], line
             continue
         named = [entry for entry in found if re.search(rf"\b{re.escape(entry)}\b", message.text)]
         line = message.line if message.line is not None else _line_named_in(message.text)
-        note = f"{message.text} [{line_map[line]}]" if line in line_map else message.text
+        note = f"{message.text} [{line_map[line]}]" if line is not None and line in line_map else message.text
         for entry in named or found:
             found[entry] = found[entry]._replace(notes=(*found[entry].notes, note))
     return found

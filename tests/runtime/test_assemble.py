@@ -202,6 +202,7 @@ SERIALISED = """.version 8.0
     .reg .pred %p;
     .shared .align 128 .b8 s[8192];
     mov.u64 %rd1, s;
+    mov.f32 %f0, 0f00000000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;
     setp.ne.b32 %p, 1, 0;
     wgmma.fence.sync.aligned;
     wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd1, %rd1, %p, 1, 1, 0, 0;
@@ -228,7 +229,7 @@ def test_a_serialised_wgmma_is_shown_with_the_users_line(tool):
     assert found["quiet"].notes == ()
     (note,) = found["k"].notes
     assert note.startswith("(C75") and "wgmma" in note
-    assert note.endswith("[gemm.py:13]")
+    assert note.endswith("[gemm.py:15]")
 
 
 def test_the_referee_judges_statements_one_by_one():
