@@ -7,7 +7,8 @@ PTX has no register for one of them.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from ptxgen.layouts.errors import PtxgenError
 
@@ -33,6 +34,9 @@ class Type:
 
     __slots__ = ("_numpy", "bits", "element", "kind", "lanes", "name")
 
+    maker: ClassVar[Callable[[Type, Any], Any] | None] = None
+    """What calling a type does inside a kernel; set by the tracer."""
+
     def __init__(self, name: str, kind: str, bits: int, lanes: int = 1, element: Type | None = None) -> None:
         self.name = name
         self.kind = kind
@@ -46,6 +50,13 @@ class Type:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type_named, (self.name,)
+
+    def __call__(self, value: Any) -> Any:
+        """A constant of this type inside a kernel: ``px.f32(0.1)`` is the f32 nearest to 0.1, ``px.u32(5)`` is 5."""
+        maker = Type.maker
+        if maker is None:
+            raise PtxgenError(f"px.{self.name}({value!r}) makes a constant inside a kernel")
+        return maker(self, value)
 
     @property
     def is_float(self) -> bool:

@@ -510,3 +510,10 @@ def given_value(value: Value) -> Given:
     return Given("float", repr(operand))
 
 
+def _constant(type: Type, value: Any) -> Value:
+    from ptxgen.tracing.functions import make_constant
+
+    return make_constant(type, value)
+
+
+Type.maker = staticmethod(_constant)

@@ -1,0 +1,167 @@
+"""The syntax tree of a running function: what the tracer can't see when the function runs, it reads.
+
+A traced block's body runs once in Python, so what would have to happen at run time (a jump out of it, a name that changes from
+iteration to iteration) must be found in the source. Each code object is read once.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
+from types import CodeType, FrameType
+from typing import Any, NamedTuple, Union
+
+from ptxgen.errors import TraceError
+from ptxgen.tracing.liveness import Liveness, liveness
+from ptxgen.tracing.provenance import Where
+
+__all__ = ["FunctionSource", "place_of", "resolve", "source_of", "statement_at"]
+
+Scope = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module]
+_NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+class FunctionSource(NamedTuple):
+    """One function's tree.
+
+    Attributes
+    ----------
+    headers : dict
+        Line -> the ``for`` or ``with`` statement whose head covers it.
+    followers : dict
+        ``id`` of a statement -> the statement right after it in the same suite.
+    statements : list
+        All statements of the function itself, outermost first.
+    liveness : Liveness
+        Which names are read after, and at the head of, each ``for`` and ``with`` statement.
+    """
+
+    node: Scope
+    headers: dict[int, ast.For | ast.With]
+    followers: dict[int, ast.stmt]
+    statements: list[ast.stmt]
+    liveness: Liveness
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> dict[tuple[int, str], list[Scope]]:
+    """Every function in a file, by the first line and name that its code object has."""
+    tree = ast.parse(text)
+    found: dict[tuple[int, str], list[Scope]] = {(1, "<module>"): [tree]}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            found.setdefault((first, node.name), []).append(node)
+        elif isinstance(node, ast.Lambda):
+            found.setdefault((node.lineno, "<lambda>"), []).append(node)
+    return found
+
+
+_sources: dict[CodeType, FunctionSource] = {}
+
+
+def source_of(code: CodeType, what: str, where: Where) -> FunctionSource:
+    """The tree of a code object.
+
+    Raises
+    ------
+    TraceError
+        Where its source is not at hand, or is not what runs; `what` is the construct that needs it.
+    """
+    found = _sources.get(code)
+    if found is None:
+        found = _sources[code] = _read(code, what, where)
+    return found
+
+
+def _read(code: CodeType, what: str, where: Where) -> FunctionSource:
+    linecache.checkcache(code.co_filename)
+    text = "".join(linecache.getlines(code.co_filename))
+    problem = f"the source of {code.co_name} ({code.co_filename}) is not at hand"
+    if text:
+        try:
+            nodes = _parsed(text).get((max(code.co_firstlineno, 1), code.co_name), [])
+        except SyntaxError:
+            nodes = []
+        if len(nodes) == 1:
+            return _analysed(nodes[0])
+        problem = f"the source of {code.co_name} in {code.co_filename} is not what runs here (was the file changed?)"
+    raise TraceError(
+        f"{what}: {problem}",
+        where=where,
+        why="ptxgen reads it to refuse what Python would silently do wrong, such as break out of a loop that runs on the GPU",
+        legal="put the kernel into a file or a notebook cell, or give its text to linecache",
+    )
+
+
+def _analysed(node: Scope) -> FunctionSource:
+    headers: dict[int, ast.For | ast.With] = {}
+    followers: dict[int, ast.stmt] = {}
+    statements: list[ast.stmt] = []
+    for suite in _suites(node):
+        statements.extend(suite)
+        for statement, following in pairwise(suite):
+            followers[id(statement)] = following
+        for statement in suite:
+            if isinstance(statement, (ast.For, ast.With)):
+                last = statement.iter if isinstance(statement, ast.For) else statement.items[-1].context_expr
+                for line in range(statement.lineno, (last.end_lineno or last.lineno) + 1):
+                    headers[line] = statement
+    statements.sort(key=lambda one: (one.lineno, -(one.end_lineno or one.lineno)))
+    body = [] if isinstance(node, ast.Lambda) else node.body
+    return FunctionSource(node, headers, followers, statements, liveness(body))
+
+
+def _suites(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Every list of statements that belongs to a function itself, not to a function inside it."""
+    for _, value in ast.iter_fields(node):
+        if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+            yield value
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and not isinstance(child, (*_NESTED, ast.expr)):
+                yield from _suites(child)
+
+
+def statement_at(source: FunctionSource, line: int) -> ast.stmt | None:
+    """The innermost statement that covers a line (the last that begins there, for several on one line)."""
+    covering = [one for one in source.statements if one.lineno <= line <= (one.end_lineno or one.lineno)]
+    return covering[-1] if covering else None
+
+
+def place_of(code: CodeType, node: Any, fallback: Where) -> Where:
+    """A node's line as a place in the code object."""
+    for start, _, line in code.co_lines():
+        if line == node.lineno:
+            return Where(code, start)
+    return _Line(code, fallback.lasti, node.lineno)
+
+
+class _Line(Where):
+    """A line that has no instruction of its own, such as an unreachable ``break``."""
+
+    __slots__ = ("_number",)
+
+    def __init__(self, code: CodeType, lasti: int, number: int) -> None:
+        super().__init__(code, lasti)
+        self._number = number
+
+    @property
+    def line(self) -> int:
+        return self._number
+
+
+def resolve(expression: ast.expr, frame: FrameType) -> Any:
+    """The object that a name or a chain of attributes means in a frame, without running anything else; None for other
+    expressions."""
+    if isinstance(expression, ast.Name):
+        for names in (frame.f_locals, frame.f_globals, frame.f_builtins):
+            if expression.id in names:
+                return names[expression.id]
+        return None
+    if isinstance(expression, ast.Attribute):
+        owner = resolve(expression.value, frame)
+        return None if owner is None else getattr(owner, expression.attr, None)
+    return None

@@ -1,0 +1,611 @@
+"""Python's operators on traced scalars: one exact instruction each, never a conversion that was not asked for.
+
+Floats follow IEEE 754 to the nearest even (``.rn``), integers wrap, comparisons give predicates. What Python would decide
+while the kernel
+is traced (truth, indices, iteration) is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from ptxgen import ir
+from ptxgen.errors import TraceError
+from ptxgen.instructions.checking import Given
+from ptxgen.instructions.types import Type, pred, u32
+from ptxgen.layouts.errors import LayoutError
+from ptxgen.layouts.expr import Expr
+from ptxgen.tracing import ranges
+from ptxgen.tracing.builder import Builder, Region, Value, given_value
+from ptxgen.tracing.builder import given_register as _given_register
+from ptxgen.tracing.literals import bounds, is_number, literal, type_name
+from ptxgen.tracing.provenance import Where, here
+from ptxgen.tracing.ranges import Bounds, Known
+
+__all__ = ["Plan", "Scalar", "as_value", "attach", "binary", "carry_out", "emit", "mov_opcode", "operand"]
+
+
+class Scalar(Value):
+    """A traced scalar with Python's operators. Immutable: every operation gives a fresh one.
+
+    Attributes
+    ----------
+    uniform : bool
+        For a predicate: whether the user asserts that all threads agree on it (`px.uniform`).
+    """
+
+    __slots__ = ("uniform",)
+    __array_ufunc__ = None  # NumPy's numbers defer to these operators
+    mutable = False
+
+    def __init__(
+        self,
+        builder: Builder,
+        type: Type,
+        operand: ir.Operand,
+        region: Region | None,
+        where: Any,
+        expr: Expr | None = None,
+        facts: ranges.Facts = ((), ()),
+    ) -> None:
+        super().__init__(builder, type, operand, region, where, expr, facts)
+        self.uniform = False
+
+    def __repr__(self) -> str:
+        operand = self.operand
+        text = operand.name if isinstance(operand, ir.Reg) else repr(operand)
+        return f"<{text}: {self.type.name}>"
+
+    # ---- arithmetic -----------------------------------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Scalar:
+        return _operate("add", self, other)
+
+    def __radd__(self, other: Any) -> Scalar:
+        return _operate("add", self, other, reflected=True)
+
+    def __sub__(self, other: Any) -> Scalar:
+        return _operate("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Scalar:
+        return _operate("sub", self, other, reflected=True)
+
+    def __mul__(self, other: Any) -> Scalar:
+        return _operate("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Scalar:
+        return _operate("mul", self, other, reflected=True)
+
+    def __truediv__(self, other: Any) -> Scalar:
+        return _operate("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> Scalar:
+        return _operate("div", self, other, reflected=True)
+
+    def __floordiv__(self, other: Any) -> Scalar:
+        return _operate("floordiv", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Scalar:
+        return _operate("floordiv", self, other, reflected=True)
+
+    def __mod__(self, other: Any) -> Scalar:
+        return _operate("mod", self, other)
+
+    def __rmod__(self, other: Any) -> Scalar:
+        return _operate("mod", self, other, reflected=True)
+
+    def __pow__(self, other: Any) -> NoReturn:
+        raise TraceError(
+            "PTX has no power instruction",
+            where=here(),
+            legal='x * x, or px.ptx["ex2.approx.f32"](y * px.ptx["lg2.approx.f32"](x))',
+        )
+
+    __rpow__ = __pow__
+
+    def __neg__(self) -> Scalar:
+        return _negate(self)
+
+    def __pos__(self) -> Scalar:
+        return self
+
+    def __abs__(self) -> Scalar:
+        return _absolute(self)
+
+    # ---- bits -----------------------------------------------------------------------------------------------------------
+
+    def __and__(self, other: Any) -> Scalar:
+        return _operate("and", self, other)
+
+    def __rand__(self, other: Any) -> Scalar:
+        return _operate("and", self, other, reflected=True)
+
+    def __or__(self, other: Any) -> Scalar:
+        return _operate("or", self, other)
+
+    def __ror__(self, other: Any) -> Scalar:
+        return _operate("or", self, other, reflected=True)
+
+    def __xor__(self, other: Any) -> Scalar:
+        return _operate("xor", self, other)
+
+    def __rxor__(self, other: Any) -> Scalar:
+        return _operate("xor", self, other, reflected=True)
+
+    def __lshift__(self, other: Any) -> Scalar:
+        return _operate("shl", self, other)
+
+    def __rlshift__(self, other: Any) -> Scalar:
+        return _operate("shl", self, other, reflected=True)
+
+    def __rshift__(self, other: Any) -> Scalar:
+        return _operate("shr", self, other)
+
+    def __rrshift__(self, other: Any) -> Scalar:
+        return _operate("shr", self, other, reflected=True)
+
+    def __invert__(self) -> Scalar:
+        return _invert(self)
+
+    # ---- comparisons ----------------------------------------------------------------------------------------------------
+
+    def __eq__(self, other: Any) -> Scalar:  # type: ignore[override]
+        return _compare("eq", self, other)
+
+    def __ne__(self, other: Any) -> Scalar:  # type: ignore[override]
+        return _compare("ne", self, other)
+
+    def __lt__(self, other: Any) -> Scalar:
+        return _compare("lt", self, other)
+
+    def __le__(self, other: Any) -> Scalar:
+        return _compare("le", self, other)
+
+    def __gt__(self, other: Any) -> Scalar:
+        return _compare("gt", self, other)
+
+    def __ge__(self, other: Any) -> Scalar:
+        return _compare("ge", self, other)
+
+    # ---- the same value as another type ---------------------------------------------------------------------------------
+
+    def to(self, dtype: Type, rounding: str | None = None) -> Scalar:
+        """The value converted to another type, by one ``cvt``; see `ptxgen.tracing.conversions.convert`."""
+        from ptxgen.tracing.conversions import convert
+
+        return convert(self, dtype, rounding)
+
+    def bitcast(self, dtype: Type) -> Scalar:
+        """The same bits as another type of the same width; see `ptxgen.tracing.conversions.bitcast`."""
+        from ptxgen.tracing.conversions import bitcast
+
+        return bitcast(self, dtype)
+
+    # ---- what Python would decide while the kernel is traced ------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        from ptxgen.tracing.refusals import refuse_truth
+
+        refuse_truth(self)
+
+    def __hash__(self) -> int:
+        raise TraceError(
+            "a traced value can't be a key of a dict or an element of a set",
+            where=here(),
+            why="its value is known on the GPU alone, and == makes a predicate",
+            legal="a list or a tuple; an int as key",
+        )
+
+    def __index__(self) -> NoReturn:
+        raise _unknown(
+            self, "an index or a count of Python", "index a px tensor with it, loop with px.range, or make it a px.constexpr"
+        )
+
+    def __int__(self) -> NoReturn:
+        raise _unknown(self, "int(...)", 'x.to(px.s32, "rzi") to convert on the GPU')
+
+    def __float__(self) -> NoReturn:
+        raise _unknown(self, "float(...)", "x.to(px.f32) to convert on the GPU")
+
+    def __iter__(self) -> NoReturn:
+        raise _unknown(self, "something to iterate over", "px.range(x) to loop up to it")
+
+    def __len__(self) -> NoReturn:
+        raise _unknown(self, "something with a length", "the shape of a tensor has lengths")
+
+    def __contains__(self, item: Any) -> NoReturn:
+        raise _unknown(self, "a container", "comparisons joined by |")
+
+
+def _unknown(value: Scalar, what: str, legal: str) -> TraceError:
+    return TraceError(
+        f"a traced .{value.type.name} is used as {what}", where=here(), why="its value is known on the GPU alone", legal=legal
+    )
+
+
+# ---- emitting ---------------------------------------------------------------------------------------------------------
+
+
+def mov_opcode(type: Type) -> str:
+    """The instruction that copies a register of `type` (8-bit registers have only ``cvt``)."""
+    if type.kind == "pred" or type.name in ("f32", "f64"):
+        return f"mov.{type.name}"
+    return "cvt.u8.u8" if type.bits == 8 else f"mov.b{type.bits}"
+
+
+def operand(builder: Builder, value: Value, where: Where, *, negatable: bool = False) -> tuple[ir.Operand, Given]:
+    """A value as an instruction's operand, where it may be used.
+
+    A negated predicate becomes ``!p`` where that may stand, else one ``not.pred``.
+
+    Raises
+    ------
+    TraceError
+        If the value is defined in a block that does not enclose this place, or in another kernel.
+    """
+    if value.builder is not builder:
+        raise TraceError(
+            "a value of another trace is used",
+            where=where,
+            why=f"it was made at {value.where}, when another kernel (or another specialisation of this one) was traced",
+            legal="pass it as a parameter",
+        )
+    builder.visible(value, where)
+    if isinstance(value.operand, ir.Not):
+        if negatable:
+            return value.operand, Given("not", f"!{value.operand.reg.name}")
+        value = _materialised(builder, value, where)
+    return value.operand, given_value(value)
+
+
+def _materialised(builder: Builder, value: Value, where: Where) -> Scalar:
+    assert isinstance(value.operand, ir.Not)
+    source = value.operand.reg
+
+    def make() -> Scalar:
+        target = builder.register(pred)
+        builder.emit("not.pred", [(target, _given_register(target, pred)), (source, _given_register(source, pred))], where=where)
+        return Scalar(builder, pred, target, builder.region, where, None, value.facts)
+
+    made: Scalar = builder.numbered(("not", source.name), make)
+    return made
+
+
+def emit(
+    builder: Builder, opcode: str, type: Type, sources: Sequence[Value], where: Where, *, into: ir.Reg | None = None
+) -> Scalar:
+    """One instruction with one result: in a fresh register, or in `into`."""
+    given = [operand(builder, source, where) for source in sources]
+    target = builder.register(type) if into is None else into
+    builder.emit(opcode, [(target, _given_register(target, type)), *given], where=where)
+    return Scalar(builder, type, target, builder.region, where)
+
+
+def attach(value: Value, known: Known) -> None:
+    """Give an integer result what is known of it: an exact expression, or a fresh symbol with the range and the divisor found."""
+    type = value.type
+    if not type.is_integer or type.lanes > 1:
+        return
+    if isinstance(known, Expr):
+        if ranges.fits(known, bounds(type), value.builder.facts()):
+            value.expr = known
+            return
+        known = None
+    name = value.operand.name if isinstance(value.operand, ir.Reg) else "constant"
+    try:
+        value.builder.symbol(name, value, *(known or ()))
+    except LayoutError:  # an empty range: code that no thread reaches
+        value.builder.symbol(name, value)
+
+
+def carry_out(known: Known, sources: Sequence[Value], type: Type) -> Known:
+    """What may leave an operation: a mutable register's symbol may not, since its register will hold something else later."""
+    if not isinstance(known, Expr) or known.constant is not None or not any(getattr(one, "mutable", False) for one in sources):
+        return known
+    lo, hi = known.range()
+    low, high = bounds(type)
+    if lo is None or hi is None or lo < low or hi > high:
+        return None
+    return Bounds(lo, hi, known.divisor() or 1)
+
+
+def as_value(builder: Builder, given: Any, type: Type, where: Where | None = None) -> Value:
+    """A traced value or a Python number as a value of exactly `type`.
+
+    Raises
+    ------
+    TraceError
+        For another type, or a number that the type can't hold exactly.
+    """
+    where = where or here()
+    if isinstance(given, Value):
+        if given.type.name != type.name:
+            raise TraceError(
+                f"a .{given.type.name} stands where a .{type.name} is needed",
+                where=where,
+                why="nothing is converted implicitly",
+                legal=f".to(px.{type.name}) converts the value, .bitcast(px.{type.name}) keeps the bits",
+            )
+        return given
+    if is_number(given):
+        return literal(builder, given, type, where)
+    raise TraceError(f"{given!r} ({type_name(given)}) is no scalar", where=where, legal=f"a traced .{type.name} or a Python number")
+
+
+# ---- binary operators -------------------------------------------------------------------------------------------------
+
+
+class Plan(NamedTuple):
+    """One instruction to be emitted, and what is known of its integer result."""
+
+    opcode: str
+    type: Type
+    sources: tuple[Value, ...]
+    known: Known = None
+
+
+_SYMBOLS = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "and": "&", "or": "|", "xor": "^", "shl": "<<",
+    "shr": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+}  # fmt: skip
+_ARITHMETIC_FLOATS = frozenset(("f16", "bf16", "f32", "f64", "f16x2", "bf16x2", "f32x2"))
+
+
+def _operate(op: str, a: Scalar, b: Any, reflected: bool = False) -> Scalar:
+    where = here()
+    plan = binary(op, a, b, where, reflected)
+    made = emit(a.builder, plan.opcode, plan.type, plan.sources, where)
+    if plan.type is pred:
+        made.facts = _joined_facts(op, *plan.sources)
+        made.uniform = all(getattr(one, "uniform", False) for one in plan.sources)
+    attach(made, carry_out(plan.known, plan.sources, plan.type))
+    return made
+
+
+def binary(op: str, a: Value, b: Any, where: Where, reflected: bool = False) -> Plan:
+    """The instruction of a binary operator.
+
+    Raises
+    ------
+    TraceError
+        For operands of different types, an inexact literal, or an operator that the type does not have.
+    """
+    if op in ("shl", "shr"):
+        return _shift(op, a, b, where, reflected)
+    symbol, type = _SYMBOLS[op], a.type
+    b = _other(a, b, symbol, where, reflected)
+    left, right = (b, a) if reflected else (a, b)
+    if op in ("and", "or", "xor"):
+        if type.is_float or type.bits == 8:
+            raise _no_operator(symbol, type, where)
+        suffix = "pred" if type is pred else f"b{type.bits}"
+        return Plan(f"{op}.{suffix}", type, (left, right), _known_bits(op, left, right))
+    if op in ("floordiv", "mod", "div"):
+        return _division(op, type, left, right, where)
+    if type.is_float and type.name in _ARITHMETIC_FLOATS:
+        return Plan(f"{op}.rn.{type.name}", type, (left, right))
+    if not type.is_integer or type.bits == 8:
+        raise _no_operator(symbol, type, where)
+    lo = ".lo" if op == "mul" else ""
+    return Plan(f"{op}{lo}.{type.name}", type, (left, right), _known_sum(op, left, right))
+
+
+def _other(a: Value, b: Any, symbol: str, where: Where, reflected: bool) -> Value:
+    """The second operand, of the first one's type."""
+    if hasattr(b, "__ptxgen_value__") and not isinstance(b, Value):
+        b = b.__ptxgen_value__(a.builder)
+    if isinstance(b, Value):
+        if b.type.name != a.type.name:
+            left, right = (b, a) if reflected else (a, b)
+            raise TraceError(
+                f".{left.type.name} {symbol} .{right.type.name}: the operands have different types",
+                where=where,
+                why="nothing is promoted implicitly",
+                legal=f"convert one: .to(px.{left.type.name}) or .to(px.{right.type.name}); .bitcast keeps the bits",
+            )
+        return b
+    if is_number(b):
+        return literal(a.builder, b, a.type, where)
+    raise TraceError(
+        f"{b!r} ({type_name(b)}) can't be an operand of {symbol}", where=where, legal=f"a traced .{a.type.name} or a Python number"
+    )
+
+
+def _no_operator(symbol: str, type: Type, where: Where) -> TraceError:
+    name = type.name
+    if type is pred:
+        legal = "&, |, ^ and ~ join predicates; px.select(p, 1, 0) makes a number of one"
+    elif type.kind == "bits":
+        legal = f"say what the bits mean: .bitcast(px.u{type.bits}), .bitcast(px.s{type.bits})" + (
+            f" or .bitcast(px.f{type.bits})" if type.bits in (16, 32, 64) else ""
+        )
+    elif type.is_float and type.name in _ARITHMETIC_FLOATS:
+        legal = f".bitcast(px.b{type.bits}) for the bits"
+    elif type.bits == 8 and type.is_integer:
+        legal = f"widen: .to(px.{name[0]}16) or .to(px.{name[0]}32)"
+    else:
+        legal = "convert to f32, or name an instruction: px.ptx[...]"
+    return TraceError(f"PTX has no {symbol} on .{name}", where=where, legal=legal)
+
+
+def _known_sum(op: str, a: Value, b: Value) -> Known:
+    if a.expr is None or b.expr is None:
+        return None
+    return a.expr + b.expr if op == "add" else a.expr - b.expr if op == "sub" else a.expr * b.expr
+
+
+def _constant(value: Value) -> int | None:
+    return value.operand.value if isinstance(value.operand, ir.Int) else None
+
+
+def _known_bits(op: str, a: Value, b: Value) -> Known:
+    if a.expr is None or b.expr is None:
+        return None
+    within = bounds(a.type)
+    if op != "and":
+        return ranges.bit_or(a.expr, b.expr, within)
+    for one, other in ((a, b), (b, a)):
+        mask = other.expr.constant if other.expr is not None else None
+        if mask is not None and mask >= 0 and one.expr is not None:
+            return ranges.bit_and(one.expr, mask, within)
+    his = [ranges.limits(one, within) for one in (a.expr, b.expr)]
+    positive = [hi for lo, hi in his if lo >= 0]
+    return Bounds(0, min(positive)) if positive else None
+
+
+def _division(op: str, type: Type, left: Value, right: Value, where: Where) -> Plan:
+    symbol = _SYMBOLS[op]
+    if op == "div":
+        if type.name in ("f32", "f64"):
+            return Plan(f"div.rn.{type.name}", type, (left, right))
+        if type.name in _ARITHMETIC_FLOATS:
+            raise TraceError(f"PTX has no division of .{type.name}", where=where, legal="a.to(px.f32) / b.to(px.f32)")
+        raise TraceError(
+            f"/ on .{type.name}",
+            where=where,
+            why="Python's / gives a float, and nothing is converted implicitly",
+            legal="// for unsigned integers, px.div(a, b) truncating for signed ones, or .to(px.f32)",
+        )
+    if type.signed:
+        named = "px.div(a, b)" if op == "floordiv" else "px.rem(a, b)"
+        raise TraceError(
+            f"{symbol} on signed .{type.name}",
+            where=where,
+            why="Python rounds towards minus infinity, PTX towards zero: -7 // 2 is -4 in Python and -3 in PTX",
+            legal=f"{named}, which truncates as PTX does; >> and & for powers of two; or unsigned types",
+        )
+    if type.kind != "unsigned" or type.bits == 8 or type.lanes > 1:
+        raise _no_operator(symbol, type, where)
+    return quotient("div" if op == "floordiv" else "rem", type, left, right, where)
+
+
+def quotient(op: str, type: Type, left: Value, right: Value, where: Where) -> Plan:
+    """``div`` or ``rem`` of integers, as PTX rounds them (towards zero)."""
+    by = _constant(right)
+    if by == 0:
+        raise TraceError("division by zero", where=where, why="PTX leaves the result of an integer division by zero open")
+    known: Known = None
+    within = bounds(type)
+    if left.expr is not None and ranges.limits(left.expr, within)[0] >= 0:
+        if by is not None and by > 0:
+            known = (ranges.divide if op == "div" else ranges.remainder)(left.expr, by, within)
+        elif right.expr is not None and ranges.limits(right.expr, within)[0] >= 0:
+            hi = ranges.limits(left.expr, within)[1]
+            known = Bounds(0, hi if op == "div" else min(hi, max(ranges.limits(right.expr, within)[1] - 1, 0)))
+    if known is not None and right.expr is not None and right.expr.range()[0] == 0:
+        known = None  # a divisor of 0 is possible, and then the result is anything
+    return Plan(f"{op}.{type.name}", type, (left, right), known)
+
+
+def _shift(op: str, a: Value, b: Any, where: Where, reflected: bool) -> Plan:
+    symbol = _SYMBOLS[op]
+    if reflected:
+        raise TraceError(
+            f"{b!r} {symbol} a traced value: the type of {b!r} is not known", where=where, legal=f"px.u32({b!r}) {symbol} ..."
+        )
+    if is_number(b):
+        amount: Value = literal(a.builder, b, u32, where)
+    elif isinstance(b, Value) and b.type is u32:
+        amount = b
+    else:
+        kind = f"a .{b.type.name}" if isinstance(b, Value) else repr(b)
+        raise TraceError(
+            f"the shift amount is {kind}", where=where, why="PTX counts shifts in .u32", legal="an int, or .to(px.u32)"
+        )
+    type = a.type
+    if type.is_float or type is pred or type.bits == 8 or type.lanes > 1:
+        raise _no_operator(symbol, type, where)
+    by = _constant(amount)
+    known: Known = None
+    if by is not None and a.expr is not None:
+        within = bounds(type)
+        if op == "shl":
+            known = a.expr * (1 << min(by, type.bits))
+        else:
+            known = ranges.divide(a.expr, 1 << min(by, type.bits), within)
+    suffix = f"b{type.bits}" if op == "shl" else type.name
+    return Plan(f"{op}.{suffix}", type, (a, amount), known)
+
+
+def _joined_facts(op: str, a: Value, b: Value) -> ranges.Facts:
+    if op == "and":
+        return (*a.facts[0], *b.facts[0]), ()
+    if op == "or":
+        return (), (*a.facts[1], *b.facts[1])
+    return (), ()
+
+
+# ---- unary operators --------------------------------------------------------------------------------------------------
+
+
+def _negate(a: Scalar) -> Scalar:
+    where, type = here(), a.type
+    if type.is_float and type.name in _ARITHMETIC_FLOATS - {"f32x2"}:
+        return emit(a.builder, f"neg.{type.name}", type, [a], where)
+    if not type.is_integer or type.bits == 8 or type.lanes > 1:
+        raise _no_operator("unary -", type, where)
+    made = emit(a.builder, f"neg.s{type.bits}", type, [a], where)
+    attach(made, carry_out(None if a.expr is None else -a.expr, [a], type))
+    return made
+
+
+def _absolute(a: Scalar) -> Scalar:
+    where, type = here(), a.type
+    if type.is_float and type.name in _ARITHMETIC_FLOATS - {"f32x2"}:
+        return emit(a.builder, f"abs.{type.name}", type, [a], where)
+    if not type.signed or type.bits == 8 or type.lanes > 1:
+        raise _no_operator("abs", type, where)
+    made = emit(a.builder, f"abs.{type.name}", type, [a], where)
+    lo, hi = (bounds(type)) if a.expr is None else ranges.limits(a.expr, bounds(type))
+    known = Bounds(0, max(-lo, hi)) if lo > bounds(type)[0] else None  # the least integer has no absolute value
+    attach(made, known)
+    return made
+
+
+def _invert(a: Scalar) -> Scalar:
+    where, type = here(), a.type
+    if type is pred:
+        return _not(a, where)
+    if type.is_float or type.bits == 8:
+        raise _no_operator("~", type, where)
+    made = emit(a.builder, f"not.b{type.bits}", type, [a], where)
+    known = None if a.expr is None else (-a.expr - 1 if type.signed else -a.expr + bounds(type)[1])
+    attach(made, carry_out(known, [a], type))
+    return made
+
+
+def _not(a: Scalar, where: Where) -> Scalar:
+    """The negation of a predicate: written ``!p`` where an instruction takes that, so nothing is emitted before it is needed."""
+    facts = (a.facts[1], a.facts[0])
+    if a.mutable:
+        made = emit(a.builder, "not.pred", pred, [a], where)
+        made.facts = facts
+    else:
+        negated = a.operand.reg if isinstance(a.operand, ir.Not) else ir.Not(_register(a))
+        made = Scalar(a.builder, pred, negated, a.region, where, None, facts)
+    made.uniform = a.uniform
+    return made
+
+
+def _register(value: Value) -> ir.Reg:
+    assert isinstance(value.operand, ir.Reg)  # predicates are never constants
+    return value.operand
+
+
+# ---- comparisons ------------------------------------------------------------------------------------------------------
+
+
+def _compare(comparison: str, a: Scalar, b: Any) -> Scalar:
+    where, type, symbol = here(), a.type, _SYMBOLS[comparison]
+    b = _other(a, b, symbol, where, False)
+    if type.kind == "bits" and comparison not in ("eq", "ne"):
+        raise _no_operator(symbol, type, where)
+    if type is pred or type.bits in (8, 128) or type.lanes > 1 or (type.is_float and type.name not in _ARITHMETIC_FLOATS):
+        raise _no_operator(symbol, type, where)
+    # Unordered for != alone: a NaN differs from everything, as in IEEE 754 and Python.
+    named = "neu" if type.is_float and comparison == "ne" else comparison
+    made = emit(a.builder, f"setp.{named}.{type.name}", pred, [a, b], where)
+    if a.expr is not None and b.expr is not None:
+        made.facts = ranges.compare_facts(comparison, a.expr, b.expr)
+    return made
