@@ -122,10 +122,9 @@ class _ModuleReader:
         scanner = Scanner(self.text, offset)
         size = None
         if scanner.accept(".address_size"):
-            start = scanner.start
-            size = integer(scanner, "32 or 64")
-            if size not in (32, 64):
-                raise Fault(start, f"expected 32 or 64, found {size}")
+            if scanner.text not in ("32", "64"):
+                scanner.fail("32 or 64")
+            size = int(scanner.advance())
             offset = scanner.passed
         return ((int(version[1]), int(version[2])), target, size), offset
 

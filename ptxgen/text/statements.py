@@ -21,7 +21,7 @@ __all__ = ["BodyReader", "Log"]
 
 _STATEMENT = re.compile(
     r"\s*(?:"
-    rf"(?:@(!?{IDENTIFIER})[ \t]+)?([a-zA-Z]\w*(?:\.[\w:]+)*)(?:\s+([^;:(/\"@=#]*))?;"
+    rf"(?:@(!?{IDENTIFIER})[ \t]+)?([a-zA-Z]\w*(?:\.[\w:]+)*)(?:\s([^;:(/\"@=#]*))?;"
     rf"|({IDENTIFIER})[ \t]*:(?!:)"
     r"|//([^\n]*)"
     r"|(\{)"
@@ -34,6 +34,7 @@ _STATEMENT = re.compile(
 )
 _INSTRUCTION, _OPERANDS, _LABEL, _COMMENT, _OPEN, _CLOSE, _DOT, _LONG_COMMENT = 2, 3, 4, 5, 6, 7, 8, 9
 _SKIPPED = re.compile(r'//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/|"[^"\n]*"|[;{}]')
+_DEEPEST = 200  # Trees are compared and written by recursion.
 _CALLS = frozenset({"call", "call.uni"})
 _DIRECTIVES = frozenset({*SPACES, *LINKAGES, "loc", "pragma", "branchtargets", "calltargets", "callprototype"})
 _OUTSIDE = frozenset({".entry", ".func", ".visible", ".weak", ".version", ".target", ".section", ".file", ".alias"})
@@ -106,7 +107,7 @@ class BodyReader:
                     offset = match.end()
                     continue
                 which = None
-            if which == _OPEN:
+            if which == _OPEN and len(outer) < _DEEPEST:
                 assert match is not None
                 outer.append(statements)
                 opened.append(match.start(_OPEN))
@@ -175,6 +176,8 @@ class BodyReader:
         if match is None:
             made, end = self._instruction_or_nothing(offset)
             return [made], end
+        if which == _OPEN:
+            raise Fault(match.start(_OPEN), f"blocks nest more than {_DEEPEST} deep")
         if which == _COMMENT:
             return [Comment(match[_COMMENT].strip())], match.end()
         if which == _LABEL:

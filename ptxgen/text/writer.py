@@ -5,7 +5,7 @@ Statements stand four blanks deep for every scope, labels at the margin, operand
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from ptxgen.ir import (
@@ -48,12 +48,24 @@ from ptxgen.ir import (
 __all__ = ["write", "write_mapped", "write_operand", "write_statement"]
 
 _INDENT = "    "
-_Line = tuple[str, Any]
+
+
+class _Page:
+    """Lines as they are written, and which of them hold an instruction that came from somewhere."""
+
+    __slots__ = ("comments", "lines", "origins")
+
+    def __init__(self, comments: bool = True) -> None:
+        self.comments = comments
+        self.lines: list[str] = []
+        self.origins: list[tuple[int, Any]] = []
 
 
 def write(module: Module, *, comments: bool = True) -> str:
     """The text of a module; `comments` False leaves its comments out."""
-    return "\n".join([line for line, _ in _module(module, comments)]) + "\n"
+    page = _Page(comments)
+    _module(module, page)
+    return "\n".join(page.lines) + "\n"
 
 
 def write_mapped(module: Module) -> tuple[str, list[tuple[int, Any]]]:
@@ -65,14 +77,16 @@ def write_mapped(module: Module) -> tuple[str, list[tuple[int, Any]]]:
     origins : list of (int, where)
         For each line that holds an instruction or call with a ``where``: the line's number, from 1, and that ``where``.
     """
-    lines = list(_module(module, True))
-    origins = [(number, where) for number, (_, where) in enumerate(lines, 1) if where is not None]
-    return "\n".join([line for line, _ in lines]) + "\n", origins
+    page = _Page()
+    _module(module, page)
+    return "\n".join(page.lines) + "\n", page.origins
 
 
 def write_statement(statement: Statement) -> str:
     """The text of one statement without indentation; of a block, its lines."""
-    return "\n".join([line for line, _ in _statements((statement,), "", True)])
+    page = _Page()
+    _statements((statement,), "", page)
+    return "\n".join(page.lines)
 
 
 # ---- operands ---------------------------------------------------------------------------------------------------------
@@ -101,7 +115,12 @@ def _float(operand: Any) -> str:
 
 
 def _list(operands: tuple[Operand, ...]) -> str:
-    return ", ".join([_OPERANDS[operand.__class__](operand) for operand in operands])
+    written = _OPERANDS
+    # Registers, most of all operands, are written on the spot.
+    return ", ".join([
+        operand.name if operand.__class__ is Reg and operand.part is None else written[operand.__class__](operand)
+        for operand in operands
+    ])  # fmt: skip
 
 
 def _address(operand: Any) -> str:
@@ -251,52 +270,55 @@ _STATEMENTS: dict[type[Node], Callable[[Any], str]] = {
 _DECLARATIONS = (RegDecl, Variable)
 
 
-def _statements(body: tuple[Statement, ...], indent: str, comments: bool) -> Iterator[_Line]:
-    """Lines of a body; a blank one sets its leading declarations apart."""
+def _statements(body: tuple[Statement, ...], indent: str, page: _Page) -> None:
+    """Write a body; a blank line sets its leading declarations apart."""
+    lines = page.lines
     declared = False
     for statement in body:
         kind = statement.__class__
-        if kind is Comment and not comments:
+        if kind is Comment and not page.comments:
             continue
         if kind in _DECLARATIONS:
             declared = True
         elif declared and kind is not Comment:
-            yield "", None
+            lines.append("")
             declared = False
         if kind is Label:
-            yield f"{statement.name}:", None  # type: ignore[union-attr]
+            lines.append(f"{statement.name}:")  # type: ignore[union-attr]
         elif kind is Block:
-            yield indent + "{", None
-            yield from _statements(statement.body, indent + _INDENT, comments)  # type: ignore[union-attr]
-            yield indent + "}", None
+            lines.append(indent + "{")
+            _statements(statement.body, indent + _INDENT, page)  # type: ignore[union-attr]
+            lines.append(indent + "}")
         else:
-            yield indent + _STATEMENTS[kind](statement), getattr(statement, "where", None)
+            lines.append(indent + _STATEMENTS[kind](statement))
+            if kind in (Instruction, Call) and statement.where is not None:  # type: ignore[union-attr]
+                page.origins.append((len(lines), statement.where))  # type: ignore[union-attr]
 
 
 # ---- module -----------------------------------------------------------------------------------------------------------
 
 
-def _module(module: Module, comments: bool) -> Iterator[_Line]:
+def _module(module: Module, page: _Page) -> None:
+    lines = page.lines
     major, minor = module.version
-    yield f".version {major}.{minor}", None
-    yield f".target {', '.join(module.target)}", None
+    lines += [f".version {major}.{minor}", f".target {', '.join(module.target)}"]
     if module.address_size is not None:
-        yield f".address_size {module.address_size}", None
+        lines.append(f".address_size {module.address_size}")
     before: type[Any] | None = None
     for item in module.items:
         kind = item.__class__
-        if kind is Comment and not comments:
+        if kind is Comment and not page.comments:
             continue
         # A comment belongs to what follows it.
         if before is not Comment and (kind is not before or kind in (Function, Section)):
-            yield "", None
+            lines.append("")
         before = kind
         if isinstance(item, Function):
-            yield from _function(item, comments)
+            _function(item, page)
         elif isinstance(item, Section):
-            yield from _section(item)
+            _section(item, page)
         else:
-            yield _ITEMS[kind](item), None
+            lines.append(_ITEMS[kind](item))
 
 
 def _file(item: Any) -> str:
@@ -316,7 +338,7 @@ _ITEMS: dict[type[Any], Callable[[Any], str]] = {
 }
 
 
-def _function(function: Function, comments: bool) -> Iterator[_Line]:
+def _function(function: Function, page: _Page) -> None:
     head = f".{function.linkage} " if function.linkage else ""
     head += f".{function.kind} "
     if function.attributes:
@@ -324,24 +346,24 @@ def _function(function: Function, comments: bool) -> Iterator[_Line]:
     if function.results:
         head += f"({', '.join(map(_variable, function.results))}) "
     head += function.name
-    close = ";" if function.body is None else ""
-    lines = [head + "()"]
+    lines = page.lines
     if function.params:
-        params = [_INDENT + _variable(param) + "," for param in function.params]
-        lines = [head + "(", *params[:-1], params[-1][:-1], ")"]
+        lines.append(head + "(")
+        lines += [_INDENT + _variable(parameter) + "," for parameter in function.params]
+        lines[-1] = lines[-1][:-1]
+        lines.append(")")
+    else:
+        lines.append(head + "()")
     lines += map(_directive, function.directives)
-    lines[-1] += close
-    for line in lines:
-        yield line, None
-    if function.body is not None:
-        yield "{", None
-        yield from _statements(function.body, _INDENT, comments)
-        yield "}", None
+    if function.body is None:
+        lines[-1] += ";"
+        return
+    lines.append("{")
+    _statements(function.body, _INDENT, page)
+    lines.append("}")
 
 
-def _section(section: Section) -> Iterator[_Line]:
-    yield f".section {section.name}", None
-    yield "{", None
-    for line in section.lines:
-        yield _INDENT + line if not line.endswith(":") else line, None
-    yield "}", None
+def _section(section: Section, page: _Page) -> None:
+    page.lines += [f".section {section.name}", "{"]
+    page.lines += [line if line.endswith(":") else _INDENT + line for line in section.lines]
+    page.lines.append("}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -112,7 +110,7 @@ def test_a_faulty_item_is_explained_and_reading_goes_on(text: str) -> None:
         (".version 8\n.target sm_90", 1, 10, "expected a version such as 8.0, found '8'"),
         (".version 8.0\n.entry k() {}", 2, 1, "expected '.target', found '.entry'"),
         (".version 8.0\n.target 90", 2, 9, "expected a target such as sm_90, found '90'"),
-        (".version 8.0\n.target sm_90\n.address_size 16", 3, 15, "expected 32 or 64, found 16"),
+        (".version 8.0\n.target sm_90\n.address_size 16", 3, 15, "expected 32 or 64, found '16'"),
         (HEADER + ".entry k() { ret; ", 4, 19, "expected '}' to close the body, found the end of the text"),
         (HEADER + ".entry k() { ret;\n.visible .entry l() { ret; }", 5, 1, "expected '}' to close the body before '.visible'"),
         (HEADER + ".entry k() { { ret; }", 4, 22, "expected '}' to close the body, found the end of the text"),
@@ -173,11 +171,9 @@ def test_damaged_texts_are_read_or_refused_and_never_else(module: object, data: 
         assert read(write(again)) == again
 
 
-def test_nothing_takes_more_than_linear_time_to_refuse() -> None:
-    """Each of these takes minutes in a reader whose expressions backtrack; here, milliseconds."""
-    for filler in ("/*", "a.", "{", "[", "%r1, ", "(", "-", ".x::", "\n", '"'):
-        text = HEADER + ".entry k() { mov.u32 " + filler * 20000
-        start = time.process_time()
-        with pytest.raises(ReadError):
-            read(text)
-        assert time.process_time() - start < 20
+@pytest.mark.parametrize("filler", ["/*", "a.", "{", "[", "%r1, ", "(", "-", ".x::", "\n", '"', "a:", "{1,", "0?", "1+", "@"])
+@pytest.mark.parametrize("start", ["", ".entry k() { mov.u32 ", ".entry k() { ", ".global .u32 a = "])
+def test_the_longest_nonsense_is_refused_in_words(start: str, filler: str) -> None:
+    """No depth of nesting ends in Python's own recursion error, and no expression backtracks for minutes."""
+    with pytest.raises(ReadError):
+        read(HEADER + start + filler * 5000 + "?}")
