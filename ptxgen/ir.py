@@ -25,10 +25,11 @@ class Node:
 
     def _values(self) -> tuple[Any, ...]:
         skip = self._provenance
-        return tuple(getattr(self, name) for name in self.__slots__ if name not in skip)
+        names: tuple[str, ...] = self.__slots__
+        return tuple(getattr(self, name) for name in names if name not in skip)
 
     def __eq__(self, other: object) -> bool:
-        return self.__class__ is other.__class__ and self._values() == other._values()  # type: ignore[attr-defined]
+        return isinstance(other, Node) and self.__class__ is other.__class__ and self._values() == other._values()
 
     def __hash__(self) -> int:
         return hash((self.__class__, self._values()))

@@ -135,7 +135,7 @@ class Tensor:
                 reversed_strides.append(step)
                 step = step * extent
             strides = tuple(reversed(reversed_strides))
-        return Layout(S[extents:strides]).bind(self.dtype.bits)  # type: ignore[misc]
+        return Layout(S[extents:strides]).bind(self.dtype.bits)
 
     def dims(self) -> list[Dim]:
         """The named dims in shape and strides."""

@@ -33,7 +33,7 @@ def emulator_arguments(signature: Signature, bound: Bound) -> list[Any]:
 def _host_array(info: ArrayInfo) -> np.ndarray:
     """A NumPy array of plain bits over an array of any library; views of one allocation keep their places in it."""
     start, size = info.root
-    memory = np.frombuffer((ctypes.c_uint8 * size).from_address(start), np.uint8)
+    memory = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(start))
     strides = tuple(stride * info.itemsize for stride in info.strides)
     array: np.ndarray = np.ndarray(info.shape, f"u{info.itemsize}", memory, info.pointer - start, strides)
     array.flags.writeable = not info.readonly

@@ -36,8 +36,7 @@ def kernel(
     Parameters
     ----------
     grid : int, tuple of int, or function
-        Blocks of a launch, (x, y, z). A function takes any of the named dims, integer scalars and constants by name and gives one of these:
-        ``grid=lambda n: px.cdiv(n, 128)``.
+        Blocks of a launch, (x, y, z). A function takes any of the named dims and constants by name: ``grid=lambda n: px.cdiv(n, 128)``.
     block : int, tuple of int, or function
         Threads of a block, (x, y, z); a function of constants alone. Fixed when the kernel is traced.
     cluster : int or tuple of int, optional
@@ -59,9 +58,9 @@ def kernel(
     names = dict(sys._getframe(1).f_locals)
 
     def decorate(function: Callable[..., Any]) -> Kernel:
-        return Kernel(
-            function, parameters_of(function, names), grid, block, _extents(cluster or 1, "cluster"), target, max_registers, min_blocks, cooperative
-        )
+        parameters = parameters_of(function, names)
+        blocks = _extents(cluster or 1, "cluster")
+        return Kernel(function, parameters, grid, block, blocks, target, max_registers, min_blocks, cooperative)
 
     return decorate
 
@@ -144,7 +143,7 @@ class Kernel:
             if value is inspect.Parameter.empty:
                 raise TraceError(f"kernel {self.name}: the constant {name} has no value", legal=f"pass {name}=..., or give it a default")
             if getattr(value, "__hash__", None) is None:
-                raise TraceError(f"kernel {self.name}: the constant {name} = {value!r} is not hashable", legal="an int, a type, a tuple, ...")
+                raise TraceError(f"kernel {self.name}: the constant {name} = {value!r} is not hashable", legal="an int, a type, a tuple")
             key.append((name, value))
         return tuple(key)
 
@@ -186,9 +185,8 @@ class Kernel:
         return max(x, 1), max(y, 1), max(z, 1)
 
     def _dims(self) -> dict[str, Any]:
-        return {
-            one.name: one for parameter in self.parameters if isinstance(parameter.annotation, Tensor) for one in parameter.annotation.dims()
-        }
+        tensors = (parameter.annotation for parameter in self.parameters)
+        return {one.name: one for tensor in tensors if isinstance(tensor, Tensor) for one in tensor.dims()}
 
     def _directives(self, block: tuple[int, int, int]) -> tuple[ir.Directive, ...]:
         """``.reqntid`` fixes the block that the thread indices are traced for."""

@@ -154,7 +154,7 @@ class Specialization:
         if bound.device is not None:
             raise TraceError(f"{self.kernel.name}: the emulator runs on arrays in host memory", legal="pass NumPy arrays or CPU tensors")
         if bound.empty:
-            return EmulationResult()
+            return EmulationResult([], 0, 0, 0)
         if self._read is None:
             self._read = self._module_with_lines()
         blocks = self.runner.grid(bound.dims) if grid is None else dim3(grid, "grid")

@@ -12,7 +12,7 @@ from ptxgen.instructions.types import Type, u64
 from ptxgen.kernel.annotations import Constant, Dim, Parameter, Tensor
 from ptxgen.layouts.expr import Expr
 from ptxgen.runtime.signature import DimParam, ScalarParam, Signature, TensorParam
-from ptxgen.tracing.builder import Builder, Value, given_register
+from ptxgen.tracing.builder import Builder, Value, given_register, given_value
 from ptxgen.tracing.provenance import Where
 from ptxgen.tracing.storage import shared_memory
 from ptxgen.tracing.values import Scalar
@@ -72,8 +72,8 @@ class ParameterMemory(Memory):
         if self._base is None:
             loaded = load_parameter(self.builder, self.param, u64)
             target = self.builder.register(u64)
-            operands = [(target, given_register(target, u64)), (loaded.operand, given_register(loaded.operand, u64))]
-            self.builder.emit("cvta.to.global.u64", operands, into=self.builder.prologue)  # type: ignore[arg-type]
+            operands = [(target, given_register(target, u64)), (loaded.operand, given_value(loaded))]
+            self.builder.emit("cvta.to.global.u64", operands, into=self.builder.prologue)
             self._base = Value(self.builder, u64, target, self.builder.root, None)
         return self._base
 
@@ -146,7 +146,7 @@ def trace(
         directives=directives,
         where=where,
     )
-    items = (*shared.module_level, entry)
+    items: tuple[Any, ...] = (*shared.module_level, entry)
     signature = Signature(
         function.__name__,
         [

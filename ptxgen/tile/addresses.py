@@ -1,11 +1,13 @@
 """The addresses of a memory operand: base registers and immediates for all repeats, as an expert writes them.
 
-Offsets are tabulated over (thread, repeat). Repeats that differ by a constant share a base register; a swizzled repeat gets its own base
-by an XOR where the alignment allows it. Thread parts go to the prologue and are computed once; runtime terms are added where they are known.
+Offsets are tabulated over (thread, repeat). Repeats that differ by a constant share a base register; a swizzled repeat gets its own
+base by an XOR where the alignment allows it. Thread parts go to the prologue and are computed once; runtime terms are added where they
+are known.
 """
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,10 +16,11 @@ from ptxgen import ir
 from ptxgen.errors import InstructionError, TraceError
 from ptxgen.instructions.checking import Given
 from ptxgen.instructions.types import Type, s64, u32, u64
-from ptxgen.layouts.expr import Expr, Monomial
+from ptxgen.layouts.expr import Expr, Monomial, Symbol
 from ptxgen.layouts.swizzle import Swizzle
 from ptxgen.tile.group import Group
 from ptxgen.tile.program import Linear, emit_digit, fit
+from ptxgen.tile.proof import Evaluator, mismatch
 from ptxgen.tracing.builder import Builder, Value, given_register, given_value
 from ptxgen.tracing.views import Memory, View
 
@@ -32,7 +35,9 @@ def _operand(value: Value) -> tuple[ir.Operand, Given]:
     return value.operand, given_value(value)
 
 
-def _compute(builder: Builder, opcode: str, type: Type, *operands: tuple[ir.Operand, Given], into: list[ir.Statement] | None = None) -> Value:
+def _compute(
+    builder: Builder, opcode: str, type: Type, *operands: tuple[ir.Operand, Given], into: list[ir.Statement] | None = None
+) -> Value:
     """Emit one instruction of our own address code into a fresh register."""
     target = builder.register(type)
     builder.emit(opcode, [(target, given_register(target, type)), *operands], into=into)
@@ -135,9 +140,38 @@ class Addresses:
 
     def render(self) -> list[ir.Address]:
         """One address a repeat; emits what computes the base registers."""
-        if not self.separable:
-            return [self._runtime_swizzle(repeat) for repeat in range(self.linear.shape[1])]
-        return [self._address(repeat) for repeat in range(self.linear.shape[1])]
+        write = self._address if self.separable else self._runtime_swizzle
+        addresses = [write(repeat) for repeat in range(self.linear.shape[1])]
+        self._prove(addresses)
+        return addresses
+
+    def _prove(self, addresses: list[ir.Address]) -> None:
+        """Evaluate the text that was written, in all threads of the first CTA, and compare it with the table."""
+        builder, group = self.builder, self.group
+        samples = {symbol: _sample(symbol) for mono in self.symbols for symbol in mono}
+        if samples:
+            evaluator = Evaluator(builder, samples).run_prologue()
+            evaluator.run(builder.body)
+        else:
+            evaluator = builder.root.numbered.setdefault("evaluator", Evaluator(builder, {})).run_prologue()
+        threads = len(group.local)
+        wanted = self.linear[:threads].copy()
+        for mono, values in self.symbols.items():
+            wanted = wanted + values[:threads] // 8 * prod(samples[symbol] for symbol in mono)
+        if self.swizzle is not None:
+            wanted = self.swizzle.apply_bytes(wanted)
+        rows = group.local if group.scope != "thread" else group.active[:1]
+        for repeat, address in enumerate(addresses):
+            base = evaluator.value(address.base)
+            if base is None:
+                continue
+            found = base[rows] + address.offset
+            if self.bits == 32:
+                found = found & 0xFFFFFFFF
+            wrong = np.flatnonzero(found != wanted[:, repeat])
+            if len(wrong):
+                at = int(wrong[0])
+                raise mismatch(repr(self.view), int(rows[at]), repeat, int(found[at]), int(wanted[at, repeat]))
 
     def _address(self, repeat: int) -> ir.Address:
         moved = self._moved(repeat)
@@ -152,24 +186,34 @@ class Addresses:
 
     def _moved(self, repeat: int) -> tuple[tuple[Monomial, int], ...]:
         """How the runtime terms of a repeat differ from those of the first one."""
-        return tuple(
-            (mono, int(values[0, repeat] - values[0, 0])) for mono, values in self.symbols.items() if (values[:, repeat] != values[:, 0]).any()
-        )
+        moves = ((mono, values[:, repeat] - values[:, 0]) for mono, values in self.symbols.items())
+        return tuple((mono, int(move[0])) for mono, move in moves if move.any())
 
     def _flipped(self, repeat: int, moved: tuple[tuple[Monomial, int], ...]) -> tuple[ir.Operand, int] | None:
         """The base of a swizzled repeat as an XOR of an earlier base: legal below the base's alignment."""
         if self.swizzle is None:
             return None
+        into = None if self.symbols else self.builder.prologue
         for (other, other_moved), (base, start) in self._bases.items():
             flip = self.physical[:, repeat] ^ self.physical[:, other]
-            if other_moved == moved and start == 0 and (flip == flip[0]).all() and int(flip[0]) < self.storage.align and isinstance(base, ir.Reg):
-                value = Value(self.builder, u32 if self.bits == 32 else u64, base, self.builder.region, None)
-                key = ("flip", base, int(flip[0]))
-                made: Value = self.builder.numbered(
-                    key, lambda value=value, flip=flip: _compute(self.builder, f"xor.b{self.bits}", value.type, _operand(value), _integer(int(flip[0])))
-                )
-                return made.operand, 0
+            constant = int(flip[0])
+            below = (flip == constant).all() and constant < self.storage.align
+            if below and other_moved == moved and start == 0 and isinstance(base, ir.Reg):
+                return self._flip(base, constant, into).operand, 0
         return None
+
+    def _flip(self, base: ir.Reg, constant: int, into: list[ir.Statement] | None) -> Value:
+        type = u32 if self.bits == 32 else u64
+
+        def make() -> Value:
+            operands = (base, given_register(base, type)), _integer(constant)
+            return _compute(self.builder, f"xor.b{self.bits}", type, *operands, into=into)
+
+        key = ("flip", base, constant)
+        if into is not None:
+            return self._once(key, make)
+        made: Value = self.builder.numbered(key, make)
+        return made
 
     def _base(self, repeat: int, moved: tuple[tuple[Monomial, int], ...]) -> tuple[ir.Operand, int]:
         """A base register for a repeat: storage + thread part (in the prologue) + runtime part (here)."""
@@ -266,12 +310,7 @@ class Addresses:
         for index, program in programs:
             for digit, stride in program.digits:
                 value = emit_digit(self.builder, index, digit, into)
-                if base.type.bits == 64:
-                    opcode = "mad.wide.s32" if stride < 0 else "mad.wide.u32"
-                else:
-                    opcode = "mad.lo.u32"
-                    stride %= 1 << 32
-                base = _compute(self.builder, opcode, base.type, _operand(value), _integer(stride), _operand(base), into=into)
+                base = _multiply_add(self.builder, value, stride, base, into)
         return base
 
     def _swizzled(self, programs: list[tuple[Value, Linear]], start: int) -> Value:
@@ -320,10 +359,22 @@ class Addresses:
         offset = self._accumulate(zero, programs) if any(program.digits for _, program in programs) else zero
         for mono, values in self.symbols.items():
             if not self._uniform(values[:, repeat]):
-                raise TraceError(f"{self.view!r}: a runtime stride under a swizzle is not supported", legal="static strides in swizzled tiles")
+                raise TraceError(f"{self.view!r} has a runtime stride under a swizzle", legal="static strides in swizzled tiles")
             term = materialize(builder, _in_bytes(Expr({mono: int(values[0, repeat])}), self), 32)
             offset = _compute(builder, "add.u32", u32, _operand(term), _operand(offset))
         return ir.Address(self._add_offset(_xor_swizzle(builder, offset, self.swizzle, None), None).operand)  # type: ignore[arg-type]
+
+
+def _multiply_add(builder: Builder, value: Value, stride: int, base: Value, into: list[ir.Statement]) -> Value:
+    """``value * stride + base`` in the width of `base`; exact in 64 bits, modulo 2**32 in the shared window."""
+    if base.type.bits == 64:
+        opcode = "mad.wide.s32" if stride < 0 else "mad.wide.u32"
+        return _compute(builder, opcode, base.type, _operand(value), _integer(stride), _operand(base), into=into)
+    if base.operand != ir.Int(0):
+        return _compute(builder, "mad.lo.u32", base.type, _operand(value), _integer(stride % (1 << 32)), _operand(base), into=into)
+    if stride > 0 and stride & (stride - 1) == 0:
+        return _compute(builder, "shl.b32", base.type, _operand(value), _integer(stride.bit_length() - 1), into=into)
+    return _compute(builder, "mul.lo.u32", base.type, _operand(value), _integer(stride % (1 << 32)), into=into)
 
 
 def _xor_swizzle(builder: Builder, offset: Value, swizzle: Swizzle, into: list[ir.Statement] | None) -> Value:
@@ -338,6 +389,13 @@ def _in_bytes(expr: Expr, of: Addresses) -> Expr:
     if expr.terms and expr.divisor() % 8:
         raise InstructionError(f"{of.view!r} begins inside a byte", example=f"displacement {expr} bits")
     return expr.floordiv(8)
+
+
+def _sample(symbol: Symbol) -> int:
+    """A value of a symbol for trying out address text: of its range and divisor, small enough not to wrap in 32 bits."""
+    lo = symbol.lo if symbol.lo is not None else 0
+    hi = symbol.hi if symbol.hi is not None else lo + 7 * symbol.divisor
+    return min(lo + 5 * symbol.divisor, hi) if hi < lo + (1 << 20) or lo >= 0 else 0
 
 
 def _encodable(offset: int) -> bool:

@@ -16,7 +16,7 @@ from ptxgen.instructions.grammar import Slot
 from ptxgen.instructions.registry import Match, lookup
 from ptxgen.tile.group import SCOPES, Group
 from ptxgen.tile.operands import MemoryOperand, RegisterOperand, ScalarOperand, TileOperand, refuse
-from ptxgen.tracing.builder import Builder, Value, current
+from ptxgen.tracing.builder import Builder, current
 from ptxgen.tracing.provenance import here
 from ptxgen.tracing.views import Registers, View
 
@@ -31,9 +31,9 @@ def apply(opcode: str, *operands: Any, scope: str | None = None, pred: Any = Non
     opcode : str
         The exact PTX opcode, such as ``"ld.global.v4.b32"``.
     *operands : View, traced scalar or constant
-        In the order of the instruction's syntax line. The shape of a view is (*group, *repeat, atom): the group axes stand for the threads of
-        `scope` that are active here, the atom for what one instruction takes, and what lies between is repeated, row-major. A scalar goes with
-        every repeat.
+        In the order of the instruction's syntax line. The shape of a view is (*group, *repeat, atom): the group axes stand for the
+        threads of `scope` that are active here, the atom for what one instruction takes, and what lies between is repeated, row-major. A
+        scalar goes with every repeat.
     scope : {"thread", "warp", "warpgroup", "cta", "cluster"}
         Which threads the group axes stand for. It launches, elects and synchronises nothing.
     pred : traced predicate, optional
@@ -55,8 +55,8 @@ def apply(opcode: str, *operands: Any, scope: str | None = None, pred: Any = Non
         group = Group(builder, scope)
         bound = _bind(builder, matches, operands, parameters, group)
         _emit(builder, opcode, bound, builder.guard(pred, where), where)
-    except (PtxgenError,) as error:
-        raise (error.at(where) if isinstance(error, (InstructionError, TraceError)) else error) from None
+    except (InstructionError, TraceError) as error:
+        raise error.at(where) from None
 
 
 def _bind(
@@ -102,7 +102,8 @@ def _operand(builder: Builder, match: Match, slot: Slot, value: Any, group: Grou
         raise refuse(match, slot.name, "is no operand of a tile operation", legal=f'the raw call px.ptx["{match.opcode}"](...)')
     if not isinstance(value, View):
         if contract.kind == "address":
-            raise refuse(match, slot.name, f"{value!r} is no view of memory", legal="a px.Tensor parameter, a px.shared tile, or a view of one")
+            legal = "a px.Tensor parameter, a px.shared tile, or a view of one"
+            raise refuse(match, slot.name, f"{value!r} is no view of memory", legal=legal)
         return ScalarOperand(match, slot.name, contract, builder.scalar(value, match.type(contract.type)))
     builder.visible_region(value.region, value.where)
     atom = match.count(contract.vector)

@@ -100,7 +100,7 @@ class Group:
     def _cta_digits(self) -> list[np.ndarray]:
         if not self.ctas:
             return []
-        z, y, x = self.ctas
+        _, y, x = self.ctas
         rank = np.arange(self.size) // len(self.local)
         return [rank // (y * x), rank // x % y, rank % x]
 

@@ -102,7 +102,8 @@ class ViewOperand(TileOperand):
         count = self.group.split(static[:-1])
         if count is None:
             raise refuse(
-                self.match, self.name, f"no leading axes of {static} multiply to the {self.group.size} threads of scope {self.group.scope!r}",
+                self.match, self.name,
+                f"no leading axes of {static} multiply to the {self.group.size} threads of scope {self.group.scope!r}",
                 rule=f"the shape of this operand is {wanted}, and the group axes stand for the threads that are active here",
                 legal=f"group axes {self.group.spelled()}, e.g. shape {self._shape_advice()}",
             )  # fmt: skip
@@ -116,7 +117,7 @@ class ViewOperand(TileOperand):
         return f"a last axis of {self.atom}"
 
     def _shape_advice(self) -> str:
-        total = prod(self.view.shape)  # type: ignore[arg-type]
+        total = prod(extent for extent in self.view.shape if isinstance(extent, int))
         rest = total // (self.group.size * self.atom)
         whole = rest * self.group.size * self.atom == total
         return f"({self.group.spelled().strip('()').rstrip(',')}, {rest if whole else '...'}, {self.atom})"
@@ -159,7 +160,8 @@ class RegisterOperand(ViewOperand):
         if table.symbols:
             raise refuse(
                 self.match, self.name, f"{view!r} begins at a register that is known only at run time",
-                rule="a register's name is part of the instruction's text", legal="a Python index (unrolled), or memory instead of registers",
+                rule="a register's name is part of the instruction's text",
+                legal="a Python index (unrolled), or memory instead of registers",
             )  # fmt: skip
         wrong = group.wrong_owner(table, repeats * self.atom)
         if wrong is not None:
@@ -176,7 +178,8 @@ class RegisterOperand(ViewOperand):
             raise refuse(
                 self.match, self.name, f"{view!r} is not in the same register in every thread",
                 rule="all threads execute one text, so an element's register can't depend on the thread",
-                example=f"{self.coordinates(g, r)}, element {a}: register {int(slots[g, r, a])}; thread 0: register {int(slots[0, r, a])}",
+                example=f"{self.coordinates(g, r)}, element {a}: register {int(slots[g, r, a])}; "
+                f"thread 0: register {int(slots[0, r, a])}",
                 legal="group axes with strides on thread axes only, 0 on m",
             )  # fmt: skip
         return np.asarray(slots[0])
@@ -209,7 +212,7 @@ class RegisterOperand(ViewOperand):
     def check_distinct(self) -> None:
         """Two elements of a destination in one register would overwrite each other."""
         flat = self.slots.reshape(-1)
-        unique, first, counts = np.unique(flat, return_index=True, return_counts=True)
+        unique, counts = np.unique(flat, return_counts=True)
         if (counts > 1).any():
             slot = unique[counts > 1][0]
             one, two = np.flatnonzero(flat == slot)[:2]
@@ -219,7 +222,6 @@ class RegisterOperand(ViewOperand):
                 example=f"register {int(slot)} holds {self._element(int(one))} and {self._element(int(two))}",
                 legal="strides on m that keep repeat and atom elements apart",
             )  # fmt: skip
-        del first
 
     def _element(self, flat: int) -> str:
         assert self.repeat_shape is not None
@@ -255,8 +257,9 @@ class MemoryOperand(ViewOperand):
             raise refuse(self.match, self.name, f"{view!r} is memory, but its layout has thread axes", legal="a layout on m alone")
         linear = np.broadcast_to(table.linear, table.shape).reshape(shape)
         positions = np.broadcast_to(table.m, table.shape).reshape(shape) if table.separable else linear
-        self._check_consecutive(positions, {k: np.broadcast_to(v, table.shape).reshape(shape) for k, v in table.symbols.items()}, width)
-        self._check_alignment(positions, {k: np.broadcast_to(v, table.shape).reshape(shape) for k, v in table.symbols.items()}, width)
+        symbols = {mono: np.broadcast_to(values, table.shape).reshape(shape) for mono, values in table.symbols.items()}
+        self._check_consecutive(positions, symbols, width)
+        self._check_alignment(positions, symbols, width)
         self.addresses = Addresses(view.builder, group, view, repeats, self.atom)
 
     def _check_consecutive(self, positions: np.ndarray, symbols: dict[Any, np.ndarray], width: int) -> None:
@@ -285,7 +288,8 @@ class MemoryOperand(ViewOperand):
         rule = f"an access of {access // 8} bytes is aligned to {access // 8} bytes"
         if view.storage.align * 8 % access:
             raise refuse(
-                self.match, self.name, f"{view!r} is not known to be aligned: its base is a multiple of {view.storage.align} bytes", rule=rule,
+                self.match, self.name, f"{view!r} is not known to be aligned: its base is a multiple of {view.storage.align} bytes",
+                rule=rule,
                 example=f"a base address of {view.storage.align} would be legal for the tensor and not for the instruction",
                 legal=f"declare it with align={access // 8}, or a narrower access",
             )  # fmt: skip
@@ -313,7 +317,9 @@ class MemoryOperand(ViewOperand):
         width = self.view.dtype.bits
         step = int(np.gcd.reduce(np.append(np.abs(positions[:, :, 0]).ravel(), self.atom * width)))
         words = max(1, step // width)
-        return f"a vector of {words}: strides and offsets are multiples of {_bytes(step)}" if words > 1 else "scalar accesses, or padded rows"
+        if words == 1:
+            return "scalar accesses, or padded rows"
+        return f"a vector of {words}: strides and offsets are multiples of {_bytes(step)}"
 
     def given(self) -> Given:
         return Given("address", repr(self.view), space=self.view.space)

@@ -1,7 +1,7 @@
 """Address programs: small integer programs from a thread's index to a byte offset, found from a table and proved against it.
 
-A program is a tree of 32-bit unsigned operations on the index. `fit` finds one for a table of offsets (ISA instructions shl, shr, and,
-mad, rem do the work), and `Node.evaluate` runs the very operations that `emit` writes, modulo 2**32, so that the text is checked over all threads.
+A program is a sum of digits of the index times strides. `fit` finds one for a table of offsets and proves it by evaluating it; the text
+that is made of it is proved again, instruction by instruction, in `ptxgen.tile.proof`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _digits(index: np.ndarray, offsets: np.ndarray) -> Linear | None:
     inner = 1
     while inner < count:
         extent = _extent(values, inner)
-        if extent is None or first % (inner * extent) and inner * extent < count:
+        if extent is None or (first % (inner * extent) and inner * extent < count):
             return None
         digits.append((Digit(inner, extent if inner * extent < count else 0), int(values[inner] - values[0])))
         inner *= extent

@@ -37,7 +37,7 @@ def local(shape: int | Sequence[int], dtype: Type, layout: Any = None, container
         Where each element lives: thread axes name its owner, positions on `m` its place among the thread's elements. Row-major and
         thread-private by default.
     container : Type, optional
-        The register type; several narrow elements are packed into one wider register, lowest bits first. By default the type's own register.
+        The register type; several narrow elements are packed into one wider register, lowest bits first. By default the type's own.
 
     Returns
     -------
@@ -113,12 +113,12 @@ def shared(
 def _extents(shape: int | Sequence[int]) -> tuple[int, ...]:
     extents = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     for extent in extents:
-        if isinstance(extent, bool) or not hasattr(extent, "__index__") or int(extent) < 1:  # type: ignore[call-overload]
+        if isinstance(extent, bool) or not hasattr(extent, "__index__") or int(extent) < 1:
             raise TraceError(
                 f"the extent {extent!r} of a tile is no positive int", where=here(),
                 why="registers and shared memory are allotted before the kernel runs", legal="an int, or a px.constexpr parameter",
             )  # fmt: skip
-    return tuple(int(extent) for extent in extents)  # type: ignore[call-overload]
+    return tuple(int(extent) for extent in extents)
 
 
 def _bound(layout: Any, extents: tuple[int, ...], dtype: Type, what: str) -> Layout:

@@ -78,7 +78,9 @@ def index_expr(index: Any, builder: Builder, what: str) -> Scalar:
     if isinstance(value, Value):
         builder.visible(value, here())
         if not value.type.is_integer:
-            raise TraceError(f"{what} is a .{value.type.name} where an integer is needed", where=here(), legal="index with u32, s32, u64 or s64")
+            raise TraceError(
+                f"{what} is a .{value.type.name} where an integer is needed", where=here(), legal="index with u32, s32, u64 or s64"
+            )
         expr = value.expr if value.expr is not None else builder.symbol(_name(value), value)
         return expr if expr.constant is None else expr.constant
     if hasattr(index, "__index__"):
