@@ -66,7 +66,14 @@ class Barriers:
     # ---- barriers of a block ------------------------------------------------------------------------------------------
 
     def arrive(
-        self, group: Group, barrier: int, count: Array | None, statement: Instruction, *, waits: bool, reduction: Reduction | None = None
+        self,
+        group: Group,
+        barrier: int,
+        count: Array | None,
+        statement: Instruction,
+        *,
+        waits: bool,
+        reduction: Reduction | None = None,
     ) -> list[Group]:
         """The threads of a group arrive at a barrier.
 
@@ -131,7 +138,8 @@ class Barriers:
 
     def _expect(self, barrier: int, blocks: Array, count: Array | None, statement: Instruction, threads: Array) -> None:
         """All who use a barrier at a time must expect the same number of threads."""
-        wanted = np.full(len(blocks), self._everyone, np.int64) if count is None else np.broadcast_to(count.astype(np.int64), len(blocks))
+        number = np.full(1, self._everyone) if count is None else count
+        wanted = np.broadcast_to(number.astype(np.int64), len(blocks))
         current = self._expected[barrier][blocks]
         different = (current != 0) & (current != wanted)
         if different.any():
@@ -148,9 +156,10 @@ class Barriers:
         over = self._arrived[barrier] > np.maximum(self._expected[barrier], 1)
         over &= self._expected[barrier] > 0
         if over.any():
+            there, wanted = (int(state[barrier][over][0]) for state in (self._arrived, self._expected))
             self._wave.reports.add(
                 "barrier",
-                f"{int(self._arrived[barrier][over][0])} threads arrive at barrier {barrier}, which expects {int(self._expected[barrier][over][0])}",
+                f"{there} threads arrive at barrier {barrier}, which expects {wanted}",
                 statement, self._wave.threads, threads[over[blocks]], subject="many",
             )  # fmt: skip
 
@@ -194,9 +203,8 @@ class Barriers:
         lanes = self._wave.threads.lane[group.index].astype(np.int64)
         outside = (mask >> lanes & 1) == 0
         if outside.any():
-            self._wave.reports.add(
-                "barrier", "a thread is not in the member mask that it passes", statement, self._wave.threads, group.index[outside], subject="mask"
-            )
+            message = "a thread is not in the member mask that it passes"
+            self._wave.reports.add("barrier", message, statement, self._wave.threads, group.index[outside], subject="mask")
         self._warps.append(_Waiting(group, statement, None, mask | 1 << lanes))
         return self._release_warps()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Union
 
 from ptxgen.emulator.lowering import Lowering, Op, guard_source, guarded_control, guarded_run, lower_function
+from ptxgen.emulator.numerics import NumericsError
 from ptxgen.emulator.scopes import Location, Register, Scope
 from ptxgen.emulator.semantics.table import lookup_semantics
 from ptxgen.emulator.variables import Layout
@@ -136,16 +137,17 @@ def _instruction_op(low: Lowering) -> Op:
     entry = low.match.entry
     found = lookup_semantics(entry)
     if found is None:
-        raise InstructionError(
-            "the emulator cannot execute this instruction yet",
-            opcode=low.statement.opcode,
-            section=entry.section,
-            legal="run it on a GPU",
-            where=low.statement.where,
+        raise low.refuse(
+            "the emulator cannot execute this instruction yet", section=entry.section, legal="run it on a GPU"
         )
     kind, make = found
-    if kind == "control":
-        return Op(low.statement, control=make(low))
-    if kind == "execution":
-        return Op(low.statement, run=make(low))
-    return Op(low.statement, run=lower_function(low, make(low.match)))
+    try:
+        if kind == "control":
+            return Op(low.statement, control=make(low))
+        if kind == "execution":
+            return Op(low.statement, run=make(low))
+        return Op(low.statement, run=lower_function(low, make(low.match)))
+    except NumericsError as error:
+        raise low.refuse(f"the emulator cannot execute this form: {error}", section=entry.section, legal="run it on a GPU") from None
+    except InstructionError as error:
+        raise error.at(low.statement.where) from None

@@ -50,17 +50,17 @@ def emulate(
     grid, block, cluster : int or sequence of up to three ints
         As in a CUDA launch: blocks, threads a block, blocks a cluster.
     arguments : sequence
-        One for each parameter of the entry: a NumPy array for a pointer (its address is that of element 0; the kernel writes into it in
-        place), or the bytes of a scalar or structure.
+        One for each parameter of the entry: a NumPy array for a pointer (its address is that of element 0; the kernel writes into
+        it in place), or the bytes of a scalar or structure.
     dynamic_shared : int
         Bytes of dynamic shared memory a block.
     seed : int
-        Decides the order in which threads run. With 0 they run as much together as they can; any other seed also lets warps run ahead of
-        one another. The same seed gives the same run.
+        Decides the order in which threads run. With 0 they run as much together as they can; any other seed also lets warps run
+        ahead of one another. The same seed gives the same run.
     step_limit : int
         Instructions that may be issued in one wave of blocks before the run is given up with a report.
     checks : bool
-        Whether to look for reads of what was never written and for conflicting stores. Accesses are always checked for bounds and alignment.
+        Whether to look for reads of what was never written and for conflicting stores. Bounds and alignment are always checked.
     stop_on_report : bool
         Whether the first report ends the run.
     resident_threads : int
@@ -75,7 +75,8 @@ def emulate(
     PtxgenError
         If the launch does not fit the entry; `InstructionError` for an instruction that cannot be executed.
     """
-    launch = Launch(_dim3(grid, "grid"), _dim3(block, "block"), None if cluster is None else _dim3(cluster, "cluster"), dynamic_shared)
+    sizes = _dim3(grid, "grid"), _dim3(block, "block"), None if cluster is None else _dim3(cluster, "cluster")
+    launch = Launch(*sizes, dynamic_shared)
     _check_launch(launch)
     program = Program(module, entry, dynamic_shared)
     launch.static_shared = program.static_shared
@@ -108,7 +109,9 @@ def _dim3(shape: Shape, name: str) -> Dim3:
 
 def _check_launch(launch: Launch) -> None:
     if not 1 <= launch.block_threads <= BLOCK_LIMIT or launch.block[2] > 64:
-        raise PtxgenError(f"block={launch.block} has {launch.block_threads} threads; a block has 1 to {BLOCK_LIMIT}, at most 64 along z")
+        raise PtxgenError(
+            f"block={launch.block} has {launch.block_threads} threads; a block has 1 to {BLOCK_LIMIT}, at most 64 along z"
+        )
     if launch.cluster is not None and any(extent % size for extent, size in zip(launch.grid, launch.cluster)):
         raise PtxgenError(f"grid={launch.grid} is no multiple of cluster={launch.cluster}")
 
@@ -127,7 +130,8 @@ def _pack(program: Program, arguments: Sequence[Argument], memory: Memory) -> by
     formals = program.parameters.placed
     name = program.entry.name
     if len(arguments) != len(formals):
-        raise PtxgenError(f"{name} has {len(formals)} parameters ({', '.join(one.name for one in formals)}), {len(arguments)} arguments are given")
+        names = ", ".join(one.name for one in formals)
+        raise PtxgenError(f"{name} has {len(formals)} parameters ({names}), {len(arguments)} arguments are given")
     for location in program.global_locations:
         memory.reserve(location.address + location.size)
     arrays = [(placed.name, argument) for placed, argument in zip(formals, arguments) if isinstance(argument, np.ndarray)]
@@ -141,6 +145,6 @@ def _pack(program: Program, arguments: Sequence[Argument], memory: Memory) -> by
         else:
             raise PtxgenError(f"{name}, parameter {placed.name}: a NumPy array or bytes are taken, not {type(argument).__name__}")
         if len(content) != placed.size:
-            raise PtxgenError(f"{name}, parameter {placed.name}: .{placed.variable.type} takes {placed.size} bytes, {len(content)} are given")
+            raise PtxgenError(f"{name}, parameter {placed.name}: {placed.size} bytes are taken, {len(content)} are given")
         packed[placed.offset : placed.offset + placed.size] = content
     return bytes(packed)

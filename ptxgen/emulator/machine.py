@@ -110,7 +110,8 @@ class Wave:
         size = self.program.frame_bytes
         local = self.memory.spaces.get("local")
         if depth > DEPTH_LIMIT or (local is not None and self.threads.count * size * (depth + 1) > LOCAL_LIMIT):
-            self.reports.add("call", f"calls are nested {depth} deep, more than the emulator follows", statement, self.threads, self.indices(index))
+            message = f"calls are nested {depth} deep, more than the emulator follows"
+            self.reports.add("call", message, statement, self.threads, self.indices(index))
             return False
         if local is not None:
             if local.stride < size * (depth + 1):
@@ -181,11 +182,5 @@ class Wave:
         group.pc = pc
 
     def _past_limit(self, statement: Instruction | Call | None, group: Group) -> None:
-        waiting = int(self.alive.sum())
-        self.reports.add(
-            "step limit",
-            f"{self.step_limit} steps are passed and {waiting} threads have not ended: a loop that does not end, or a larger step_limit is needed",
-            statement,
-            self.threads,
-            self.indices(group.index)[:1],
-        )
+        message = f"{int(self.alive.sum())} threads have not ended after {self.step_limit} steps: endless, or raise step_limit"
+        self.reports.add("step limit", message, statement, self.threads, self.indices(group.index)[:1])

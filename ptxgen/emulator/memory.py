@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptxgen.emulator.reports import ReportBook
+from ptxgen.emulator.reports import ReportBook, index_text
 from ptxgen.ir import Instruction
 from ptxgen.layouts.errors import PtxgenError
 
@@ -33,7 +33,7 @@ GLOBAL_START = 0x7F00_0000_0000
 GLOBAL_GAP = 1 << 20
 GLOBAL_ALIGN = 1 << 12
 
-WORDS: dict[int, type[np.generic]] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+WORDS: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 class Region:
@@ -339,16 +339,18 @@ class Memory:
         else:
             name, offset, shown = self._show(region, first)
             message = f"{access.nbytes} bytes at {space} address {shown}: {_against(region, name, offset, access.nbytes)}"
+        threads = self._threads(chosen, index)
         self.reports.add(
-            "out of bounds", message, access.statement, self.threads, self._threads(chosen, index), address=first, variable=name, offset=offset
+            "out of bounds", message, access.statement, self.threads, threads, address=first, variable=name, offset=offset
         )
 
     def _misaligned(self, access: Access, chosen: Array, address: Array, index: Any, region: Region) -> None:
         first = int(address[0])
         name, offset, shown = self._show(region, first)
         message = f"{access.nbytes} bytes at address {shown} ({name}{_plus(offset)}), which is no multiple of {access.nbytes}"
+        threads = self._threads(chosen, index)
         self.reports.add(
-            "misaligned", message, access.statement, self.threads, self._threads(chosen, index), address=first, variable=name, offset=offset
+            "misaligned", message, access.statement, self.threads, threads, address=first, variable=name, offset=offset
         )
 
     def _located(self, access: Access, region: Region, flat: Array, position: int) -> tuple[int, str, int]:
@@ -396,7 +398,8 @@ class Memory:
         one, other = (self.threads.name(int(thread)) for thread in np.atleast_1d(self._threads(positions, index)))
         address, name, offset = self._located(access, region, target, first)
         message = (
-            f"threads write different values to {name}{_plus(offset)}: {_hex(value[first])} by {_who(one)}, {_hex(stored[first])} by {_who(other)}"
+            f"threads write different values to {name}{_plus(offset)}: "
+            f"{_hex(value[first])} by {_who(one)}, {_hex(stored[first])} by {_who(other)}"
         )
         losers = lost if chosen is None else chosen[lost]
         self.reports.add(
@@ -410,8 +413,6 @@ def _hex(value: Any) -> str:
 
 
 def _who(name: tuple[tuple[int, int, int], tuple[int, int, int]]) -> str:
-    from ptxgen.emulator.reports import index_text
-
     block, thread = name
     return f"block {index_text(block)} thread {index_text(thread)}"
 
@@ -457,7 +458,7 @@ def argument_regions(memory: Memory, arrays: Sequence[tuple[str, Array]]) -> lis
             addresses[number] = start + array.__array_interface__["data"][0] - low
             first, last = _bounds(array)
             variables.append((first - low, last - first, name))
-        data = np.frombuffer((ctypes.c_uint8 * (high - low)).from_address(low), np.uint8) if high > low else np.zeros(0, np.uint8)
+        data = np.ctypeslib.as_array((ctypes.c_uint8 * (high - low)).from_address(low)) if high > low else np.zeros(0, np.uint8)
         writable = any(arrays[number][1].flags.writeable for number in members)
         memory.add_global(Region(arrays[members[0]][0], start, data, writable=writable, variables=variables))
     return addresses

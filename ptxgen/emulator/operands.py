@@ -1,7 +1,7 @@
 """Operands as closures: what reads a source for a set of threads, and what writes a destination.
 
-A set of threads is None (all of the wave) or an array of their indices. A source gives an array with one element a thread, or with one
-element where all threads see the same; its dtype is that of the type the instruction takes (convention of
+A set of threads is None (all of the wave) or an array of their indices. A source gives an array with one element a thread, or with
+one element where all threads see the same; its dtype is that of the type the instruction takes (convention of
 `ptxgen.emulator.numerics`). 128-bit values have two 64-bit words on a last axis, the low one first.
 """
 
@@ -45,7 +45,7 @@ def dtype_of(of: Type) -> type[np.generic]:
 
 
 def float_bits(constant: Float, of: Type) -> int:
-    """The bits of a floating constant as a value of type `of`: rounded to nearest where a 64-bit constant stands for f32 (ISA 4.5.2)."""
+    """The bits of a floating constant as a value of type `of`: a 64-bit one is rounded to nearest for f32 (ISA 4.5.2)."""
     if constant.width == 32:
         if of.name == "f64":
             return int(np.array([constant.bits], np.uint32).view(np.float32).astype(np.float64).view(np.uint64)[0])

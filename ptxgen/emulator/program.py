@@ -178,7 +178,7 @@ def _extents(layout: Layout) -> list[tuple[int, int, str]]:
 
 
 def _no_register(name: str) -> Any:
-    raise PtxgenError(f"register {name} is declared outside of a function; the emulator takes registers of functions only (PTX ISA 5.1.1)")
+    raise PtxgenError(f"register {name} is declared outside of a function, which the emulator does not follow (PTX ISA 5.1.1)")
 
 
 def _reachable(module: Module, entry: str) -> dict[str, Function]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ptxgen.emulator.threads import Threads
     from ptxgen.ir import Call, Instruction
 
-__all__ = ["EmulationError", "EmulationResult", "Report", "ReportBook", "place"]
+__all__ = ["EmulationError", "EmulationResult", "Report", "ReportBook", "index_text", "place"]
 
 Thread = tuple[tuple[int, int, int], tuple[int, int, int]]
 """Block index and thread index, each (x, y, z)."""
@@ -32,8 +32,8 @@ class Report:
     Attributes
     ----------
     kind : str
-        ``"out of bounds"``, ``"misaligned"``, ``"read-only"``, ``"unwritten register"``, ``"unwritten memory"``, ``"conflicting stores"``,
-        ``"barrier"``, ``"deadlock"``, ``"step limit"``, ``"call"`` or ``"address space"``.
+        ``"out of bounds"``, ``"misaligned"``, ``"read-only"``, ``"unwritten register"``, ``"unwritten memory"``,
+        ``"conflicting stores"``, ``"barrier"``, ``"deadlock"``, ``"step limit"``, ``"call"`` or ``"branch"``.
     message : str
         One sentence about the example thread.
     opcode : str
@@ -140,7 +140,15 @@ class ReportBook:
         opcode = "" if statement is None else statement.opcode
         where = None if statement is None else statement.where
         report = Report(
-            kind, message, opcode=opcode, where=where, thread=example, address=address, variable=variable, offset=offset, count=count
+            kind,
+            message,
+            opcode=opcode,
+            where=where,
+            thread=example,
+            address=address,
+            variable=variable,
+            offset=offset,
+            count=count,
         )
         self._found[key] = report
         if self._stop:

@@ -1,8 +1,9 @@
 """Which threads run next: groups of threads at one program counter, and the seeded, fair choice among them.
 
-The lowest program counter of the deepest call goes first, so that threads that took different ways meet again. That order alone would let a
-spin loop starve the thread it waits for; so every so often the group that waited longest runs for a while instead. Hence each
-thread that can run advances within a bounded number of steps. A seed other than 0 also lets warps run ahead of one another at random.
+The lowest program counter of the deepest call goes first, so that threads that took different ways meet again. That order alone
+would let a spin loop starve the thread it waits for; so every so often the group that waited longest runs for a while instead.
+Hence each thread that can run advances within a bounded number of steps. A seed other than 0 also lets warps run ahead of one
+another at random.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ class Location:
     Attributes
     ----------
     space : str
-        ``"global"``, ``"shared"``, ``"local"``, ``"const"`` or ``"param"``. Parameters of a device function and the `.param` variables around
-        its calls lie in the frame, which is local memory.
+        ``"global"``, ``"shared"``, ``"local"``, ``"const"`` or ``"param"``. Parameters of a device function and the `.param`
+        variables around its calls lie in the frame, which is local memory.
     address : int
         In that space; where `in_frame`, from the start of the function's frame.
     """

@@ -8,7 +8,6 @@ from typing import Any
 from ptxgen.emulator import numerics
 from ptxgen.emulator.semantics.lanes import lanewise
 from ptxgen.emulator.semantics.table import semantics
-from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.registry import Match
 
 Function = Callable[..., Any]
@@ -17,12 +16,7 @@ Function = Callable[..., Any]
 @semantics("half", "add", "sub", "mul", "fma")
 def arithmetic(match: Match) -> Function:
     if ".oob" in match.bindings:
-        raise InstructionError(
-            "the emulator cannot execute .oob: the ISA does not tell the bits of an out-of-bounds NaN",
-            opcode=match.opcode,
-            section=match.entry.section,
-            legal="fma without .oob, or run it on a GPU",
-        )
+        raise numerics.NumericsError(".oob is not emulated: the ISA does not tell the bits of an out-of-bounds NaN")
     of = match.type()
     compute = numerics.half_op(
         match.entry.name,

@@ -37,7 +37,7 @@ def arithmetic(match: Match) -> Function:
 def _by_lanes(name: str, of: Type, saturate: bool, relu: bool) -> Function:
     """Exact in 64 bits, then cut or clamped to the lane's type."""
     element = dtype_of(of.element)
-    limits = np.iinfo(element)
+    limits: Any = np.iinfo(element)
     exact = _LANE_FUNCTIONS[name]
 
     def apply(*operands: Array) -> Array:

@@ -29,7 +29,8 @@ def lower_mov(low: Lowering) -> Run:
     assert isinstance(low.statement, Instruction)
     destination, source = low.statement.operands
     of = low.match.type()
-    moves = [(low.target(target, of), low.source(item, of)) for target, item in zip(low.elements(destination), low.elements(source))]
+    pairs = zip(low.elements(destination), low.elements(source))
+    moves = [(low.target(target, of), low.source(item, of)) for target, item in pairs]
     if len(moves) == 1:
         put, get = moves[0]
         return lambda wave, frame, index: put(wave, frame, index, get(wave, frame, index))

@@ -3,8 +3,8 @@
 Three kinds, by what an instruction needs:
 
 ``@semantics("integer", "add")``
-    ``make(match)`` returns a function of the source values, in the order of the syntax line, that returns the destination's value (a
-    tuple for several). Values follow `ptxgen.emulator.numerics`.
+    ``make(match)`` returns a function of the source values, in the order of the syntax line, that returns the destination's value
+    (a tuple for several). Values follow `ptxgen.emulator.numerics`.
 ``@execution("memory", "ld")``
     ``make(lowering)`` returns a closure on (wave, frame, threads): for instructions that touch more than registers.
 ``@control("control", "bra")``

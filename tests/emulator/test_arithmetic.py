@@ -1,0 +1,203 @@
+"""A sample of every register family through whole kernels, against NumPy and Python integers."""
+
+from __future__ import annotations
+
+import struct
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from ptxgen.emulator.semantics.table import gaps
+
+RNG = np.random.default_rng(7)
+U32 = np.concatenate([RNG.integers(0, 2**32, 50, dtype=np.uint32), np.array([0, 1, 2**31, 2**32 - 1, 2**31 - 1, 31], np.uint32)])
+V32 = RNG.permutation(U32)
+W32 = RNG.permutation(U32)
+S32, T32 = U32.view(np.int32), V32.view(np.int32)
+U64 = RNG.integers(0, 2**64, 56, dtype=np.uint64)
+V64 = RNG.integers(0, 2**64, 56, dtype=np.uint64)
+F32 = np.concatenate([RNG.normal(0, 100, 50), [0.0, -0.0, np.inf, -np.inf, 1e-40, 3.4e38]]).astype(np.float32)
+G32 = RNG.permutation(F32)
+
+
+def integers(values: np.ndarray) -> list[int]:
+    return [int(value) for value in values]
+
+
+def wrap(values: list[int], bits: int) -> np.ndarray:
+    return np.array([value % (1 << bits) for value in values], f"u{bits // 8}")
+
+
+def test_every_entry_of_the_registry_has_semantics() -> None:
+    assert gaps() == []
+
+
+INTEGER = [
+    ("add.u32 {d}, {a}, {b};", lambda a, b: a + b, U32, V32, 32),
+    ("sub.s32 {d}, {a}, {b};", lambda a, b: a - b, S32, T32, 32),
+    ("mul.lo.u64 {d}, {a}, {b};", lambda a, b: a * b, U64, V64, 64),
+    ("mul.hi.u64 {d}, {a}, {b};", lambda a, b: a * b >> 64, U64, V64, 64),
+    ("mul.hi.s32 {d}, {a}, {b};", lambda a, b: a * b >> 32, S32, T32, 32),
+    ("mul.wide.s32 {d}, {a}, {b};", lambda a, b: a * b, S32, T32, 64),
+    ("and.b32 {d}, {a}, {b};", lambda a, b: a & b, U32, V32, 32),
+    ("xor.b64 {d}, {a}, {b};", lambda a, b: a ^ b, U64, V64, 64),
+    ("shl.b32 {d}, {a}, {b};", lambda a, b: a << b if b < 32 else 0, U32, V32 % 64, 32),
+    ("shr.s32 {d}, {a}, {b};", lambda a, b: a >> min(b, 31), S32, V32 % 64, 32),
+    ("min.s32 {d}, {a}, {b};", min, S32, T32, 32),
+    ("add.sat.s32 {d}, {a}, {b};", lambda a, b: max(-(2**31), min(a + b, 2**31 - 1)), S32, T32, 32),
+    ("sub.s32 {d}, {a}, -5;", lambda a, b: a + 5, S32, T32, 32),
+]
+
+
+@pytest.mark.parametrize("line, oracle, a, b, bits", INTEGER, ids=[case[0].split()[0] for case in INTEGER])
+def test_integer_operations(apply, line, oracle, a, b, bits) -> None:
+    expected = wrap([oracle(x, y) for x, y in zip(integers(a), integers(b))], bits)
+    np.testing.assert_array_equal(apply(line, f"u{bits // 8}", a, b), expected)
+
+
+def test_packed_integers_are_lanes(apply) -> None:
+    a, b = U32.view(np.int16).reshape(-1, 2), V32.view(np.int16).reshape(-1, 2)
+    np.testing.assert_array_equal(apply("add.s16x2 {d}, {a}, {b};", "u4", U32, V32).view(np.int16).reshape(-1, 2), a + b)
+    np.testing.assert_array_equal(
+        apply("max.relu.s16x2 {d}, {a}, {b};", "u4", U32, V32).view(np.int16).reshape(-1, 2), np.maximum(np.maximum(a, b), 0)
+    )
+
+
+def test_bit_fields(apply) -> None:
+    ones = apply("popc.b32 {d}, {a};", "u4", U32)
+    assert integers(ones) == [bin(value).count("1") for value in integers(U32)]
+    field = apply("bfe.u32 {d}, {a}, 5, 7;", "u4", U32)
+    assert integers(field) == [value >> 5 & 127 for value in integers(U32)]
+    majority = apply("lop3.b32 {d}, {a}, {b}, {c}, 0xE8;", "u4", U32, V32, W32)
+    np.testing.assert_array_equal(majority, (U32 & V32) | (U32 & W32) | (V32 & W32))
+    chosen = apply("prmt.b32 {d}, {a}, {b}, 0x7210;", "u4", U32, V32)
+    np.testing.assert_array_equal(chosen, (U32 & 0xFFFFFF) | (V32 & 0xFF000000))
+
+
+def test_carryless_product(apply) -> None:
+    def product(a: int, b: int) -> int:
+        total = 0
+        for bit in range(64):
+            total ^= (a << bit) * (b >> bit & 1)
+        return total
+
+    pairs = list(zip(integers(U64), integers(V64)))
+    text = "mov.b64 {{%r1, %r2}}, {a}; clmad.{part}.u64 {d}, {a}, {b}, {a};"
+    from ptxgen.instructions.registry import lookup
+
+    assert lookup("clmad.lo.u64")
+    for part, shift in (("lo", 0), ("hi", 64)):
+        found = apply(text.replace("{part}", part), "u8", U64, V64)
+        assert integers(found) == [(product(a, b) >> shift ^ a) % 2**64 for a, b in pairs]
+
+
+def test_carry_chain_adds_128_bits(apply) -> None:
+    lines = """
+        mov.u64 %rd20, 0xFFFFFFFFFFFFFFF0;
+        add.cc.u64 %rd21, {a}, %rd20;
+        addc.u64 {d}, {b}, 7;
+    """
+    expected = [((b << 64) + a + 0xFFFFFFFFFFFFFFF0 >> 64) + 7 for a, b in zip(integers(U64), integers(V64))]
+    np.testing.assert_array_equal(apply(lines, "u8", U64, V64), wrap(expected, 64))
+
+
+def test_borrow_chain_subtracts_64_bits(apply) -> None:
+    lines = """
+        mov.b64 {{%r1, %r2}}, {a}; mov.b64 {{%r3, %r4}}, {b};
+        sub.cc.u32 %r5, %r1, %r3; subc.u32 %r6, %r2, %r4;
+        mov.b64 {d}, {{%r5, %r6}};
+    """
+    np.testing.assert_array_equal(apply(lines, "u8", U64, V64), U64 - V64)
+
+
+FLOAT = [
+    ("add.f32 {d}, {a}, {b};", lambda a, b: a + b),
+    ("sub.rn.f32 {d}, {a}, {b};", lambda a, b: a - b),
+    ("mul.f32 {d}, {a}, {b};", lambda a, b: a * b),
+    ("div.rn.f32 {d}, {a}, {b};", lambda a, b: a / b),
+    ("min.f32 {d}, {a}, {b};", np.fmin),
+]
+
+
+@pytest.mark.parametrize("line, oracle", FLOAT, ids=[case[0].split()[0] for case in FLOAT])
+def test_floating_operations(apply, line, oracle) -> None:
+    with np.errstate(all="ignore"):
+        expected = oracle(F32, G32)
+    np.testing.assert_array_equal(apply(line, "f4", F32, G32), expected)
+
+
+def test_fma_rounds_once(apply) -> None:
+    a, b, c = (RNG.normal(0, 1, 40).astype(np.float32) for _ in range(3))
+    found = apply("fma.rn.f32 {d}, {a}, {b}, {c};", "f4", a, b, c)
+    exact = [Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z)) for x, y, z in zip(a, b, c)]
+    for value, truth in zip(found, exact):
+        error = abs(Fraction(float(value)) - truth)
+        for neighbour in (np.nextafter(value, np.float32(-np.inf)), np.nextafter(value, np.float32(np.inf))):
+            assert error <= abs(Fraction(float(neighbour)) - truth)
+
+
+def test_packed_f32_and_half(apply) -> None:
+    pair = np.stack([F32, G32], 1).copy().view(np.uint64).reshape(-1)
+    doubled = apply("add.rn.f32x2 {d}, {a}, {a};", "u8", pair).view(np.float32).reshape(-1, 2)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(doubled, 2 * np.stack([F32, G32], 1))
+    half = RNG.normal(0, 3, (40, 2)).astype(np.float16)
+    packed = half.view(np.uint32).reshape(-1)
+    product = apply("mul.f16x2 {d}, {a}, {a};", "u4", packed).view(np.float16).reshape(-1, 2)
+    np.testing.assert_array_equal(product, half * half)
+
+
+def test_float_constants(apply) -> None:
+    zero = np.zeros(4, np.float32)
+    assert apply("add.f32 {d}, {a}, 0f3FC00000;", "f4", zero)[0] == 1.5
+    assert apply("add.f32 {d}, {a}, 0.1;", "f4", zero)[0] == struct.unpack("<f", struct.pack("<f", 0.1))[0]
+
+
+def test_comparison_and_selection(apply) -> None:
+    found = apply("setp.lt.s32 %p1, {a}, {b}; selp.b32 {d}, {a}, {b}, %p1;", "i4", S32, T32)
+    np.testing.assert_array_equal(found, np.minimum(S32, T32))
+    lines = "setp.gt.and.f32 %p1|%p2, {a}, {b}, 1; selp.b32 %r1, 1, 0, %p1; selp.b32 %r2, 2, 0, %p2; or.b32 {d}, %r1, %r2;"
+    np.testing.assert_array_equal(apply(lines, "u4", F32, G32), np.where(F32 > G32, 1, 2))
+    np.testing.assert_array_equal(apply("set.ge.u32.f32 {d}, {a}, {b};", "u4", F32, G32), np.where(F32 >= G32, 2**32 - 1, 0))
+    half = RNG.normal(0, 3, (40, 2)).astype(np.float16)
+    other = half[::-1].copy()
+    lanes = apply("set.lt.f16x2.f16x2 {d}, {a}, {b};", "u4", half.view(np.uint32)[:, 0], other.view(np.uint32)[:, 0])
+    np.testing.assert_array_equal(lanes.view(np.float16).reshape(-1, 2), (half < other).astype(np.float16))
+
+
+def test_packing_and_unpacking(apply) -> None:
+    lines = "mov.b32 {{%h1, %h2}}, {a}; mov.b32 {d}, {{%h2, %h1}};"
+    np.testing.assert_array_equal(apply(lines, "u4", U32), U32 >> 16 | U32 << 16)
+    lines = "mov.b64 %rd1, {{{a}, {b}}}; mov.b128 %q1, {{%rd1, %rd1}}; mov.b128 {{%rd2, %rd3}}, %q1; mov.b64 {{_, {d}}}, %rd3;"
+    np.testing.assert_array_equal(apply(lines, "u4", U32, V32), V32)
+
+
+def test_predicates(apply) -> None:
+    lines = """
+        setp.lt.u32 %p1, {a}, {b}; not.pred %p2, %p1; xor.pred %p3, %p1, %p2; mov.pred %p4, !%p3;
+        selp.u32 %r1, 1, 0, %p3; selp.u32 %r2, 2, 0, %p4; add.u32 {d}, %r1, %r2;
+    """
+    np.testing.assert_array_equal(apply(lines, "u4", U32, V32), np.ones(len(U32)))
+
+
+def test_conversions(apply) -> None:
+    np.testing.assert_array_equal(apply("cvt.rn.f32.s32 {d}, {a};", "f4", S32), S32.astype(np.float32))
+    finite = np.array([-300.7, -0.5, 0.5, 1.5, 2.5, 254.6, 1e10, np.nan], np.float32)
+    expected = np.array([-128, 0, 0, 2, 2, 127, 127, 0], np.int32)
+    np.testing.assert_array_equal(apply("cvt.rni.sat.s8.f32 {d}, {a};", "i4", finite), expected)  # fills the wider register by sign
+    np.testing.assert_array_equal(apply("cvt.u8.u32 {d}, {a};", "u4", U32), U32 & 255)
+    np.testing.assert_array_equal(apply("cvt.s64.s32 {d}, {a};", "i8", S32), S32.astype(np.int64))
+    np.testing.assert_array_equal(apply("cvt.u64.u32 {d}, {a};", "u8", U32), U32.astype(np.uint64))
+    pair = apply("cvt.rn.f16x2.f32 {d}, {a}, {b};", "u4", np.float32([1.0]), np.float32([2.0]))
+    assert pair[0] == 0x3C004000
+    narrow = apply("cvt.rn.satfinite.e4m3x2.f32 {d}, {a}, {b};", "u2", np.float32([0.40625]), np.float32([12.9]))
+    assert narrow[0] == 0x2D55
+
+
+def test_wider_bf16_pairs_are_exact(apply) -> None:
+    import ml_dtypes
+
+    codes = np.arange(256, dtype=np.uint16) * 257
+    found = apply("cvt.rn.bf16x2.e4m3x2 {d}, {a};", "u4", codes).view(ml_dtypes.bfloat16)[::2].astype(np.float32)
+    np.testing.assert_array_equal(found, np.arange(256, dtype=np.uint8).view(ml_dtypes.float8_e4m3fn).astype(np.float32))
