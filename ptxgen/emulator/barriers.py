@@ -277,6 +277,13 @@ class Barriers:
             self._report_waiting(name, waiting, places)
         return bool(places)
 
+    def _expected_at(self, name: str, block: int) -> int:
+        """The number of threads that a numbered barrier is set to wait for in a block; 0 where it takes the whole block."""
+        kind, _, number = name.partition(" ")
+        if kind != "barrier" or not self._counted[int(number), block]:
+            return 0
+        return int(self._expected[int(number), block])
+
     def _report_waiting(self, name: str, waiting: _Waiting, places: list[tuple[str, _Waiting]]) -> None:
         wave = self._wave
         index = wave.indices(waiting.group.index)
@@ -286,17 +293,21 @@ class Barriers:
         size = wave.threads.launch.block_threads
         exited = size - int(wave.alive[block * size : (block + 1) * size].sum())
         others = []
+        kind = "barrier"
         for other_name, other in places:
             if other is waiting:
                 continue
             count = int((wave.threads.block[wave.indices(other.group.index)] == block).sum())
             if count:
+                kind = "deadlock"
                 where = "" if other.statement.where is None else f" ({place(other.statement.where)})"
                 others.append(f"{count} wait in {other_name}{where}")
         if exited:
             others.append(f"{exited} have exited")
+        wanted = self._expected_at(name, block)
+        if wanted:
+            others.append(f"{wanted} are expected")
         told = ", ".join(others) or "the others never come"
         block_name = index_text(wave.threads.name(first)[0])
-        kind = "barrier" if exited or not others else "deadlock"
         message = f"{name} of block {block_name} is not reached by all threads: {here} of {size} wait here, {told}"
         wave.reports.add(kind, message, waiting.statement, wave.threads, index, subject=name)

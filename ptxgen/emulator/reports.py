@@ -38,7 +38,7 @@ class Report:
         One sentence about the example thread.
     opcode : str
     where : object
-        The instruction's provenance: the user's line, or (line, column) of the text.
+        The instruction's provenance: the user's line, or the position in the text.
     thread : tuple or None
         Example: ``((block x, y, z), (thread x, y, z))``.
     address : int or None
@@ -90,10 +90,9 @@ class Report:
 
 
 def place(where: Any) -> str:
-    """How a provenance is shown: ``line 12, column 5`` for a place in a text, else the provenance's own words."""
-    if isinstance(where, tuple) and len(where) >= 2 and all(isinstance(part, int) for part in where[-2:]):
-        named = f"{where[0]}, " if len(where) > 2 else ""
-        return f"{named}line {where[-2]}, column {where[-1]}"
+    """How a provenance is shown: ``line 12, column 5`` for a bare pair, else in its own words."""
+    if type(where) is tuple and len(where) == 2:
+        return f"line {where[0]}, column {where[1]}"
     return str(where)
 
 
