@@ -27,9 +27,9 @@ _HOMES: dict[str, str] = {
         "ptxgen.layouts",
     ),
     # kernels and what their parameters are annotated with
-    **dict.fromkeys(("kernel", "Kernel"), "ptxgen.kernel.kernel"),
-    **dict.fromkeys(("Tensor", "cdiv", "constexpr", "dim"), "ptxgen.kernel.annotations"),
-    "load_ptx": "ptxgen.kernel.foreign",
+    **dict.fromkeys(("kernel", "Kernel"), "ptxgen.kernels.kernel"),
+    **dict.fromkeys(("Tensor", "cdiv", "constexpr", "dim"), "ptxgen.kernels.annotations"),
+    "load_ptx": "ptxgen.kernels.foreign",
     # inside a kernel
     **dict.fromkeys(("local", "shared"), "ptxgen.tracing.storage"),
     "reg": "ptxgen.tracing.registers",
@@ -55,13 +55,13 @@ if TYPE_CHECKING:
     from ptxgen.errors import PtxgenError as PtxgenError
     from ptxgen.errors import TraceError as TraceError
     from ptxgen.instructions.types import *  # noqa: F403
-    from ptxgen.kernel.annotations import Tensor as Tensor
-    from ptxgen.kernel.annotations import cdiv as cdiv
-    from ptxgen.kernel.annotations import constexpr as constexpr
-    from ptxgen.kernel.annotations import dim as dim
-    from ptxgen.kernel.foreign import load_ptx as load_ptx
-    from ptxgen.kernel.kernel import Kernel as Kernel
-    from ptxgen.kernel.kernel import kernel as kernel
+    from ptxgen.kernels.annotations import Tensor as Tensor
+    from ptxgen.kernels.annotations import cdiv as cdiv
+    from ptxgen.kernels.annotations import constexpr as constexpr
+    from ptxgen.kernels.annotations import dim as dim
+    from ptxgen.kernels.foreign import load_ptx as load_ptx
+    from ptxgen.kernels.kernel import Kernel as Kernel
+    from ptxgen.kernels.kernel import kernel as kernel
     from ptxgen.layouts import *  # noqa: F403
     from ptxgen.runtime import ArgumentError as ArgumentError
     from ptxgen.tracing.storage import local as local

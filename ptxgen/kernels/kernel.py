@@ -10,9 +10,9 @@ from typing import Any
 from ptxgen import ir
 from ptxgen.errors import TraceError
 from ptxgen.instructions.targets import FIRST_VERSION
-from ptxgen.kernel.annotations import Constant, Parameter, Tensor, parameters_of
-from ptxgen.kernel.specialization import Specialization
-from ptxgen.kernel.trace import trace
+from ptxgen.kernels.annotations import Constant, Parameter, Tensor, parameters_of
+from ptxgen.kernels.specialization import Specialization
+from ptxgen.kernels.trace import trace
 from ptxgen.layouts.expr import Expr
 
 __all__ = ["Kernel", "kernel"]

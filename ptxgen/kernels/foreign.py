@@ -94,7 +94,7 @@ class ForeignEntry:
     def emulate(self, *arguments: Any, grid: Any, block: Any, shared: int = 0, seed: int = 0, **options: Any) -> Any:
         """Run in the emulator and return its result, reports included."""
         from ptxgen.emulator import emulate
-        from ptxgen.kernel.host import emulator_arguments
+        from ptxgen.kernels.host import emulator_arguments
         from ptxgen.runtime import dim3
 
         bound = self._runner(grid, block, shared).binder(*arguments)

@@ -9,7 +9,7 @@ from ptxgen import ir
 from ptxgen.errors import TraceError
 from ptxgen.instructions.targets import target_set
 from ptxgen.instructions.types import Type, u64
-from ptxgen.kernel.annotations import Constant, Dim, Parameter, Tensor
+from ptxgen.kernels.annotations import Constant, Dim, Parameter, Tensor
 from ptxgen.layouts.expr import Expr
 from ptxgen.runtime.signature import DimParam, ScalarParam, Signature, TensorParam
 from ptxgen.tracing.builder import Builder, Value, given_register, given_value

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from ptxgen import ir
 from ptxgen.errors import TraceError
-from ptxgen.kernel.host import emulator_arguments
-from ptxgen.kernel.trace import Trace
+from ptxgen.kernels.host import emulator_arguments
+from ptxgen.kernels.trace import Trace
 from ptxgen.runtime import ArgumentError, Runner
 from ptxgen.text import read, write, write_mapped
 
 if TYPE_CHECKING:
-    from ptxgen.kernel.kernel import Kernel
+    from ptxgen.kernels.kernel import Kernel
 
 __all__ = ["Specialization"]
 
@@ -109,7 +109,7 @@ class Specialization:
         return self._runner
 
     def _grid_function(self) -> Any:
-        from ptxgen.kernel.kernel import _call
+        from ptxgen.kernels.kernel import _call
 
         grid = self.kernel.grid
         if not callable(grid):
@@ -154,7 +154,7 @@ class Specialization:
         if bound.device is not None:
             raise TraceError(f"{self.kernel.name}: the emulator runs on arrays in host memory", legal="pass NumPy arrays or CPU tensors")
         if bound.empty:
-            return EmulationResult([], 0, 0, 0)
+            return EmulationResult((), 0, 0, 0)
         if self._read is None:
             self._read = self._module_with_lines()
         blocks = self.runner.grid(bound.dims) if grid is None else dim3(grid, "grid")
