@@ -1,7 +1,7 @@
 """The one representation of a PTX module, used by tracer, writer, reader and emulator.
 
-Nodes are immutable values: two are equal when they say the same thing in PTX, whatever their provenance (`Instruction.where`
-and `Function.where` are left out of equality). Every name stands as PTX spells it: registers with their ``%``, types and
+Nodes are immutable values: two are equal when they say the same thing in PTX, whatever their provenance (`where`
+is left out of equality). Every name stands as PTX spells it: registers with their ``%``, types and
 directives without their dot. ISA chapters 4, 5, 7 and 11 define what each node means.
 """
 
@@ -229,10 +229,12 @@ class Call(Node):
 class Label(Node):
     """``name:``"""
 
-    __slots__ = ("name",)
+    __slots__ = ("name", "where")
+    _provenance = frozenset({"where"})
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, where: Any = None) -> None:
         self.name = name
+        self.where = where
 
 
 class Block(Node):
@@ -250,13 +252,17 @@ class RegDecl(Node):
     `vector` is 2 or 4 for ``.v2``, ``.v4``.
     """
 
-    __slots__ = ("count", "names", "type", "vector")
+    __slots__ = ("count", "names", "type", "vector", "where")
+    _provenance = frozenset({"where"})
 
-    def __init__(self, type: str, names: tuple[str, ...], count: int | None = None, vector: int | None = None) -> None:
+    def __init__(
+        self, type: str, names: tuple[str, ...], count: int | None = None, vector: int | None = None, where: Any = None
+    ) -> None:
         self.type = type
         self.names = names
         self.count = count
         self.vector = vector
+        self.where = where
 
 
 class Field(Node):
@@ -301,7 +307,8 @@ class Variable(Node):
         The texts inside ``.attribute(...)``, such as ``".managed"``.
     """
 
-    __slots__ = ("align", "attributes", "dims", "init", "linkage", "name", "ptr", "space", "type", "vector")
+    __slots__ = ("align", "attributes", "dims", "init", "linkage", "name", "ptr", "space", "type", "vector", "where")
+    _provenance = frozenset({"where"})
 
     def __init__(
         self,
@@ -315,6 +322,7 @@ class Variable(Node):
         init: Initializer | None = None,
         ptr: tuple[str | None, int | None] | None = None,
         attributes: tuple[str, ...] = (),
+        where: Any = None,
     ) -> None:
         self.space = space
         self.type = type
@@ -326,6 +334,7 @@ class Variable(Node):
         self.init = init
         self.ptr = ptr
         self.attributes = attributes
+        self.where = where
 
 
 class Comment(Node):

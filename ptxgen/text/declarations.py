@@ -8,7 +8,7 @@ from ptxgen.instructions.types import TYPES
 from ptxgen.ir import Field, Initializer, Int, Prototype, RegDecl, SymbolRef, Targets, Variable
 from ptxgen.text.constants import constant, integer, literal, sum_of_terms
 from ptxgen.text.directives import head_directives
-from ptxgen.text.errors import Fault, nearest
+from ptxgen.text.errors import Fault, Position, nearest
 from ptxgen.text.lexer import Scanner
 from ptxgen.text.scope import Scopes
 
@@ -35,8 +35,10 @@ class _Kind:
         self.attributes: tuple[str, ...] = ()
 
 
-def declaration(scanner: Scanner, scopes: Scopes, linkage: str | None = None) -> list[Variable | RegDecl]:
-    """Read ``.space ... names;``, all of it, and declare the names; one node for each variable."""
+def declaration(
+    scanner: Scanner, scopes: Scopes, linkage: str | None = None, where: Position | None = None
+) -> list[Variable | RegDecl]:
+    """Read ``.space ... names;``, all of it, and declare the names; one node for each variable, which all stand at `where`."""
     kind = _kind(scanner, linkage)
     if kind.space == "reg":
         made: list[Variable | RegDecl] = list(_registers(scanner, scopes, kind))
@@ -47,6 +49,8 @@ def declaration(scanner: Scanner, scopes: Scopes, linkage: str | None = None) ->
             if not scanner.accept(","):
                 break
     scanner.finish("','")
+    for one in made:
+        one.where = where
     return made
 
 

@@ -160,7 +160,7 @@ class _ModuleReader:
         if word in (".entry", ".func"):
             return self._function(scanner, start, linkage)
         if word[1:] in SPACES:
-            self.items += declaration(scanner, self.scopes, linkage)
+            self.items += declaration(scanner, self.scopes, linkage, self.log.position(start))
             return scanner.passed
         if linkage is not None:
             scanner.fail("'.entry', '.func' or a state space")

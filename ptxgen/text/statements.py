@@ -181,7 +181,7 @@ class BodyReader:
         if which == _COMMENT:
             return [Comment(match[_COMMENT].strip())], match.end()
         if which == _LABEL:
-            return self._labelled(match[_LABEL], match.end())
+            return self._labelled(match[_LABEL], match.end(), match.start(_LABEL))
         if which == _LONG_COMMENT:
             return [Comment(line.strip()) for line in match[_LONG_COMMENT].strip().split("\n")], match.end()
         if which == _DOT:
@@ -199,7 +199,7 @@ class BodyReader:
         except RecursionError:
             raise Fault(scanner.start, "nested too deeply") from None
 
-    def _labelled(self, name: str, offset: int) -> tuple[list[Statement], int]:
+    def _labelled(self, name: str, offset: int, start: int) -> tuple[list[Statement], int]:
         scanner = Scanner(self._text, offset)
         if scanner.text == ".callprototype":
             scanner.advance()
@@ -209,7 +209,7 @@ class BodyReader:
         if name[0] == "%":
             self._scopes.declare(name, register=False)
             self.symbols.add(name)
-        return [Label(name)], offset
+        return [Label(name, self._log.position(start))], offset
 
     def _directive(self, word: str, start: int) -> tuple[list[Statement], int]:
         if word == ".loc":
@@ -227,7 +227,7 @@ class BodyReader:
         if word[1:] in LINKAGES:
             linkage = scanner.advance()[1:]
         if scanner.text[1:] in SPACES:
-            return [*declaration(scanner, self._scopes, linkage)], scanner.passed
+            return [*declaration(scanner, self._scopes, linkage, self._log.position(start))], scanner.passed
         if scanner.text in _OUTSIDE or word in _OUTSIDE:
             raise Fault(start, f"expected '}}' to close the body before '{word}'")
         raise Fault(start, f"expected a statement, found '{word}'{nearest(word, _DIRECTIVES)}")
