@@ -1,4 +1,4 @@
-"""Comparison and selection (ISA 9.7.6 and, for 16-bit floats, 9.7.7)."""
+"""Comparison and selection (ISA 9.7.7 and, for 16-bit floats, 9.7.8)."""
 
 from __future__ import annotations
 
@@ -32,28 +32,42 @@ _COMBINED_WITH = predicate(negatable=True, immediate=True)
 
 set_ = instruction(
     "set",
-    section="9.7.6.1",
-    summary="Compares two values and writes the outcome as a number: all ones or 1.0 for true, zero for false.",
+    section="9.7.7.1",
+    summary="Compares two values, or packed ones each on its own; writes all ones or 1.0 for true, zero for false.",
     syntax="""
         set.CmpOp{.ftz}.dtype.stype d, a, b;
         set.CmpOp.BoolOp{.ftz}.dtype.stype d, a, b, {!}c;
+        set.packedCmpOp.type e, f, g;
     """,
     choices="""
         .CmpOp = { .eq, .ne, .lt, .le, .gt, .ge, .lo, .ls, .hi, .hs, .equ, .neu, .ltu, .leu, .gtu, .geu, .num, .nan };
+        .packedCmpOp = { .eq, .ne, .lt, .le, .gt, .ge, .lo, .ls, .hi, .hs };
         .BoolOp = { .and, .or, .xor };
+        .type = { .u8x4, .s8x4, .u16x2, .s16x2 };
         .dtype = { .u32, .s32, .f32 };
         .stype = { .b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64 };
     """,
-    operands={"d": out(".dtype"), "a": source(".stype"), "b": source(".stype"), "c": _COMBINED_WITH},
-    rules=_comparisons(".stype"),
-    since=(Since("1.4", when=".ftz"),),
+    operands={
+        "d": out(".dtype"),
+        "a": source(".stype"),
+        "b": source(".stype"),
+        "c": _COMBINED_WITH,
+        "e": out(".type"),
+        "f": source(".type"),
+        "g": source(".type"),
+    },
+    rules=(
+        *_comparisons(".stype"),
+        Rule("lo, ls, hi, hs compare unsigned integers", when=".type in .s8x4 .s16x2", need=".packedCmpOp not in .lo .ls .hi .hs"),
+    ),
+    since=(Since("1.4", when=".ftz"), Since("9.4", "sm_107f", when=".packedCmpOp")),
     meaning={**COMPARE, **COMBINE, **_FLUSHED, ".dtype": "The type of the outcome.", ".stype": "The type of the compared values."},
 )
 
 setp = instruction(
     "setp",
-    section="9.7.6.2",
-    summary="Compares two values and writes the outcome to predicate p, and its opposite to q.",
+    section="9.7.7.2",
+    summary="Compares two values and writes the outcome to predicate p; q gets the opposite outcome, each combined with c.",
     syntax="""
         setp.CmpOp{.ftz}.type p{|q}, a, b;
         setp.CmpOp.BoolOp{.ftz}.type p{|q}, a, b, {!}c;
@@ -77,7 +91,7 @@ setp = instruction(
 
 selp = instruction(
     "selp",
-    section="9.7.6.3",
+    section="9.7.7.3",
     summary="a where the predicate c is true, else b.",
     syntax="""
         selp.type d, a, b, c;
@@ -90,7 +104,7 @@ selp = instruction(
 
 slct = instruction(
     "slct",
-    section="9.7.6.4",
+    section="9.7.7.4",
     summary="a where c is greater than or equal to zero, else b; NaN selects b, -0.0 selects a.",
     syntax="""
         slct.dtype.s32 d, a, b, c;
@@ -109,7 +123,7 @@ _COMBINED_WITH_HALF = predicate(negatable=True, immediate=".dtype not in .bf16 .
 
 set_half = instruction(
     "set",
-    section="9.7.7.1",
+    section="9.7.8.1",
     summary="Compares values where they or the outcome are 16-bit floats; pairs are compared half by half.",
     syntax="""
         set.CmpOp{.ftz}.dtype.stype d, a, b;
@@ -147,7 +161,7 @@ set_half = instruction(
 
 setp_half = instruction(
     "setp",
-    section="9.7.7.2",
+    section="9.7.8.2",
     summary="Compares 16-bit floats; of a pair, the lower halves write p and the upper halves write q.",
     syntax="""
         setp.CmpOp{.ftz}.type p{|q}, a, b;

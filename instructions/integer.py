@@ -6,7 +6,7 @@ from ptxgen.instructions.glossary import SHIFT_AMOUNT
 from ptxgen.instructions.language import Rule, Since, instruction, out, source
 
 _PACKED_16 = Since("8.0", "sm_90+", when=".type in .u16x2 .s16x2")
-_PACKED_8 = Since("9.2", "sm_120f", when=".type in .u8x4 .s8x4")
+_PACKED_8 = Since("9.2", "sm_107f sm_120f", when=".type in .u8x4 .s8x4")
 
 _PACKED = {
     ".u16x2": "Two unsigned halfwords of a .b32 register, each on its own.",
@@ -43,10 +43,8 @@ add = instruction(
         .type = { .u16, .u32, .u64, .s16, .s32, .s64, .u16x2, .s16x2, .u8x4, .s8x4 };
     """,
     operands={"d": out(".type"), "a": source(".type"), "b": source(".type")},
-    rules=(
-        Rule(".sat goes with .s32, .u32 and the packed types", when=".sat", need=".type in .s32 .u32 .u16x2 .s16x2 .u8x4 .s8x4"),
-    ),
-    since=(_PACKED_16, _PACKED_8, Since("9.2", "sm_120f", when=".sat and .type in .u32 .u16x2 .s16x2")),
+    rules=(Rule(".sat goes with .s32, .u32 and the packed types", when=".sat", need=".type in .s32 .u32 .u16x2 .s16x2 .u8x4 .s8x4"),),
+    since=(_PACKED_16, _PACKED_8, Since("9.2", "sm_107f sm_120f", when=".sat and .type in .u32 .u16x2 .s16x2")),
     meaning={**_SATURATE, **_PACKED},
 )
 
@@ -99,9 +97,25 @@ mad = instruction(
     meaning={**_PART_OF_PRODUCT, **_SATURATE},
 )
 
+clmad = instruction(
+    "clmad",
+    section="9.7.1.5",
+    summary="Multiplies without carries (over GF(2)) and adds (XOR) a third operand to half of the product.",
+    syntax="""
+        clmad.mode.type d, a, b, c;
+    """,
+    choices="""
+        .mode = { .lo, .hi };
+        .type = { .u64, .s64 };
+    """,
+    operands={"d": out(".type"), "a": source(".type"), "b": source(".type"), "c": source(".type")},
+    since=(Since("9.3", "sm_80+"),),
+    meaning={".lo": "The lower 64 bits of the 127-bit product.", ".hi": "The upper bits of the 127-bit product."},
+)
+
 mul24 = instruction(
     "mul24",
-    section="9.7.1.5",
+    section="9.7.1.6",
     summary="Multiplies the low 24 bits of two integers and keeps 32 bits of the 48-bit product.",
     syntax="""
         mul24.mode.type d, a, b;
@@ -116,7 +130,7 @@ mul24 = instruction(
 
 mad24 = instruction(
     "mad24",
-    section="9.7.1.6",
+    section="9.7.1.7",
     summary="Multiplies the low 24 bits of two integers and adds a third to 32 bits of the 48-bit product.",
     syntax="""
         mad24.mode.type d, a, b, c;
@@ -132,7 +146,7 @@ mad24 = instruction(
 
 sad = instruction(
     "sad",
-    section="9.7.1.7",
+    section="9.7.1.8",
     summary="Adds the absolute difference of a and b to c.",
     syntax="""
         sad.type d, a, b, c;
@@ -145,7 +159,7 @@ sad = instruction(
 
 div = instruction(
     "div",
-    section="9.7.1.8",
+    section="9.7.1.9",
     summary="Divides a by b and drops the fraction; what a division by zero gives is unspecified.",
     syntax="""
         div.type d, a, b;
@@ -158,7 +172,7 @@ div = instruction(
 
 rem = instruction(
     "rem",
-    section="9.7.1.9",
+    section="9.7.1.10",
     summary="The remainder of dividing a by b.",
     syntax="""
         rem.type d, a, b;
@@ -171,7 +185,7 @@ rem = instruction(
 
 abs_ = instruction(
     "abs",
-    section="9.7.1.10",
+    section="9.7.1.11",
     summary="The absolute value; the most negative number stays as it is.",
     syntax="""
         abs.type d, a;
@@ -184,7 +198,7 @@ abs_ = instruction(
 
 neg = instruction(
     "neg",
-    section="9.7.1.11",
+    section="9.7.1.12",
     summary="Negates an integer.",
     syntax="""
         neg.type d, a;
@@ -199,7 +213,7 @@ neg = instruction(
 
 min_ = instruction(
     "min",
-    section="9.7.1.12",
+    section="9.7.1.13",
     summary="The smaller of two integers.",
     syntax="""
         min{.relu}.type d, a, b;
@@ -215,7 +229,7 @@ min_ = instruction(
 
 max_ = instruction(
     "max",
-    section="9.7.1.13",
+    section="9.7.1.14",
     summary="The larger of two integers.",
     syntax="""
         max{.relu}.type d, a, b;
@@ -231,7 +245,7 @@ max_ = instruction(
 
 popc = instruction(
     "popc",
-    section="9.7.1.14",
+    section="9.7.1.15",
     summary="Counts the one bits.",
     syntax="""
         popc.type d, a;
@@ -245,7 +259,7 @@ popc = instruction(
 
 clz = instruction(
     "clz",
-    section="9.7.1.15",
+    section="9.7.1.16",
     summary="Counts the zero bits above the highest one bit; the width where there is none.",
     syntax="""
         clz.type d, a;
@@ -259,7 +273,7 @@ clz = instruction(
 
 bfind = instruction(
     "bfind",
-    section="9.7.1.16",
+    section="9.7.1.17",
     summary="The position of the highest bit that is not a copy of the sign; 0xffffffff where there is none.",
     syntax="""
         bfind{.shiftamt}.type d, a;
@@ -274,7 +288,7 @@ bfind = instruction(
 
 fns = instruction(
     "fns",
-    section="9.7.1.17",
+    section="9.7.1.18",
     summary="The position of the n-th one bit of a mask, counted from a base position; 0xffffffff where there is none.",
     syntax="""
         fns.b32 d, mask, base, offset;
@@ -285,7 +299,7 @@ fns = instruction(
 
 brev = instruction(
     "brev",
-    section="9.7.1.18",
+    section="9.7.1.19",
     summary="Reverses the order of the bits.",
     syntax="""
         brev.type d, a;
@@ -299,7 +313,7 @@ brev = instruction(
 
 bfe = instruction(
     "bfe",
-    section="9.7.1.19",
+    section="9.7.1.20",
     summary="Extracts the field of c bits that begins at bit b of a, and extends it by zeros or its sign.",
     syntax="""
         bfe.type d, a, b, c;
@@ -318,7 +332,7 @@ bfe = instruction(
 
 bfi = instruction(
     "bfi",
-    section="9.7.1.20",
+    section="9.7.1.21",
     summary="Inserts the low d bits of a into b, beginning at bit c.",
     syntax="""
         bfi.type f, a, b, c, d;
@@ -338,7 +352,7 @@ bfi = instruction(
 
 szext = instruction(
     "szext",
-    section="9.7.1.21",
+    section="9.7.1.22",
     summary="Extends the low b bits of a by zeros or their sign.",
     syntax="""
         szext.mode.type d, a, b;
@@ -354,7 +368,7 @@ szext = instruction(
 
 bmsk = instruction(
     "bmsk",
-    section="9.7.1.22",
+    section="9.7.1.23",
     summary="A mask of b one bits that begins at bit a.",
     syntax="""
         bmsk.mode.b32 d, a, b;
@@ -369,7 +383,7 @@ bmsk = instruction(
 
 dp4a = instruction(
     "dp4a",
-    section="9.7.1.23",
+    section="9.7.1.24",
     summary="Adds the products of the four byte pairs of a and b to c.",
     syntax="""
         dp4a.atype.btype d, a, b, c;
@@ -385,7 +399,7 @@ dp4a = instruction(
 
 dp2a = instruction(
     "dp2a",
-    section="9.7.1.24",
+    section="9.7.1.25",
     summary="Adds the products of the two halfwords of a with two bytes of b to c.",
     syntax="""
         dp2a.mode.atype.btype d, a, b, c;
@@ -403,20 +417,4 @@ dp2a = instruction(
         ".atype": "Whether the halfwords of a are signed.",
         ".btype": "Whether the bytes of b are signed.",
     },
-)
-
-clmad = instruction(
-    "clmad",
-    section="9.7.1.25",
-    summary="Multiplies without carries (over GF(2)) and adds (XOR) a third operand to half of the product.",
-    syntax="""
-        clmad.mode.type d, a, b, c;
-    """,
-    choices="""
-        .mode = { .lo, .hi };
-        .type = { .u64, .s64 };
-    """,
-    operands={"d": out(".type"), "a": source(".type"), "b": source(".type"), "c": source(".type")},
-    since=(Since("9.3", "sm_80+"),),
-    meaning={".lo": "The lower 64 bits of the 127-bit product.", ".hi": "The upper bits of the 127-bit product."},
 )

@@ -1,4 +1,4 @@
-"""Logic and shifts (ISA 9.7.8)."""
+"""Logic and shifts (ISA 9.7.9)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BINARY = {
 
 and_ = instruction(
     "and",
-    section="9.7.8.1",
+    section="9.7.9.1",
     summary="AND, bit by bit.",
     syntax="""
         and.type d, a, b;
@@ -28,7 +28,7 @@ and_ = instruction(
 
 or_ = instruction(
     "or",
-    section="9.7.8.2",
+    section="9.7.9.2",
     summary="OR, bit by bit.",
     syntax="""
         or.type d, a, b;
@@ -42,7 +42,7 @@ or_ = instruction(
 
 xor = instruction(
     "xor",
-    section="9.7.8.3",
+    section="9.7.9.3",
     summary="Exclusive OR, bit by bit.",
     syntax="""
         xor.type d, a, b;
@@ -56,7 +56,7 @@ xor = instruction(
 
 not_ = instruction(
     "not",
-    section="9.7.8.4",
+    section="9.7.9.4",
     summary="Inverts every bit.",
     syntax="""
         not.type d, a;
@@ -70,7 +70,7 @@ not_ = instruction(
 
 cnot = instruction(
     "cnot",
-    section="9.7.8.5",
+    section="9.7.9.5",
     summary="1 where a is zero, else 0 (C's logical negation).",
     syntax="""
         cnot.type d, a;
@@ -83,7 +83,7 @@ cnot = instruction(
 
 lop3 = instruction(
     "lop3",
-    section="9.7.8.6",
+    section="9.7.9.6",
     summary="Any function of three bits, bit by bit: immLut is F(0xF0, 0xCC, 0xAA) for the wanted function F(a, b, c).",
     syntax="""
         lop3.b32 d, a, b, c, immLut;
@@ -111,7 +111,7 @@ lop3 = instruction(
 
 shf = instruction(
     "shf",
-    section="9.7.8.7",
+    section="9.7.9.7",
     summary="Shifts the 64-bit value whose halves are a (low) and b (high), and gives 32 bits of it.",
     syntax="""
         shf.dir.mode.b32 d, a, b, c;
@@ -132,7 +132,7 @@ shf = instruction(
 
 shl = instruction(
     "shl",
-    section="9.7.8.8",
+    section="9.7.9.8",
     summary="Shifts left and fills with zeros; an amount past the width counts as the width.",
     syntax="""
         shl.type d, a, b;
@@ -145,7 +145,7 @@ shl = instruction(
 
 shr = instruction(
     "shr",
-    section="9.7.8.9",
+    section="9.7.9.9",
     summary="Shifts right and fills with the sign (signed types) or zeros; an amount past the width counts as the width.",
     syntax="""
         shr.type d, a, b;

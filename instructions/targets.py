@@ -21,6 +21,7 @@ FIRST_VERSION: dict[str, Version] = {
     "sm_90": (7, 8), "sm_90a": (8, 0),
     "sm_100": (8, 6), "sm_100a": (8, 6), "sm_100f": (8, 8),
     "sm_103": (8, 8), "sm_103a": (8, 8), "sm_103f": (8, 8),
+    "sm_107": (9, 4), "sm_107a": (9, 4), "sm_107f": (9, 4),
     "sm_110": (9, 0), "sm_110a": (9, 0), "sm_110f": (9, 0),
     "sm_120": (8, 7), "sm_120a": (8, 7), "sm_120f": (8, 8),
     "sm_121": (8, 8), "sm_121a": (8, 8), "sm_121f": (8, 8),
@@ -28,8 +29,9 @@ FIRST_VERSION: dict[str, Version] = {
 
 # Members of a family share its `f` features from the named base upward (ISA 11.1.2, "family-specific features").
 _FAMILIES: dict[str, tuple[str, ...]] = {
-    "sm_100f": ("sm_100", "sm_103"),
-    "sm_103f": ("sm_103",),
+    "sm_100f": ("sm_100", "sm_103", "sm_107"),
+    "sm_103f": ("sm_103", "sm_107"),
+    "sm_107f": ("sm_107",),
     "sm_110f": ("sm_110",),
     "sm_120f": ("sm_120", "sm_121"),
     "sm_121f": ("sm_121",),
