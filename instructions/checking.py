@@ -8,6 +8,7 @@ from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.grammar import Slot, broken_rules
 from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match, lookup
+from ptxgen.instructions.special import SPECIAL, is_special, special_register
 from ptxgen.instructions.types import Type
 
 __all__ = ["NAMED", "Checked", "Given", "check", "fits", "has_constants"]
@@ -191,6 +192,8 @@ def _address_problem(match: Match, contract: Operand, one: Given) -> str:
 
 
 def _vector_problem(match: Match, contract: Operand, one: Given, count: int) -> str:
+    if one.kind == "register" and count == 4 and match.allows(contract.special) and one.text in SPECIAL:
+        return ""  # all of %tid at once
     if one.kind != "vector":
         return f"{one.text} is one register where the instruction takes a vector of {count}"
     if len(one.items) != count:
@@ -223,11 +226,27 @@ def _scalar_problem(match: Match, contract: Operand, one: Given) -> str:
         return f"{one.text} is not a register"
     if contract.kind == "immediate":
         return f"{one.text} is a register where the instruction encodes a constant"
+    if is_special(one.text):
+        return _special_problem(match, contract, one, demanded)
     if one.type is not None and not fits(one.type, demanded, wider=match.allows(contract.wider)):
         return f"{one.text} is .{one.type.name} where the instruction takes .{demanded.name}"
     if contract.exact and one.type is not None and one.type.name != demanded.name:
         return f"{one.text} is .{one.type.name} where the instruction takes .{demanded.name} and nothing else"
     return ""
+
+
+def _special_problem(match: Match, contract: Operand, one: Given, demanded: Type) -> str:
+    """A special register (ISA chapter 10) where a register stands."""
+    special, component = special_register(one.text)
+    if contract.role != "in":
+        return f"{one.text} is a special register, which can only be read"
+    if not match.allows(contract.special):
+        return f"{one.text} is a special register, which only mov and a cvt between integers read; mov it into a register first"
+    if special.components and not component:
+        return f"{one.text} is a vector where the instruction takes one value; name a component, such as {one.text}.x"
+    if fits(special.type, demanded) or (special.narrow and 16 <= demanded.bits < special.type.bits and not demanded.is_float):
+        return ""
+    return f"{one.text} is .{special.type.name} where the instruction takes .{demanded.name}"
 
 
 def _symbol_problem(match: Match, contract: Operand, one: Given, demanded: Type) -> str:

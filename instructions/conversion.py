@@ -11,8 +11,8 @@ _INTEGERS = ".u8 .u16 .u32 .u64 .s8 .s16 .s32 .s64"
 _FLOATS = ".bf16 .f16 .f32 .f64"
 # The families that have the narrow types, and the architectures that have stochastic rounding and s2f6.
 _NARROW = "sm_100f sm_110f sm_120f"
-_STOCHASTIC = "sm_100a sm_103a"
-_FIXED_POINT = "sm_100a sm_103a sm_110a sm_120a sm_121a"
+_STOCHASTIC = "sm_100a sm_103a sm_107a"
+_FIXED_POINT = "sm_100a sm_103a sm_107a sm_110a sm_120a sm_121a"
 
 _SECTION = "9.7.9.21"
 _MEANING = {
@@ -66,20 +66,24 @@ cvt = instruction(
         .dtype = { .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .bf16, .f16, .f32, .f64 };
         .atype = { .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .bf16, .f16, .f32, .f64 };
     """,
-    operands={"d": out(".dtype", wider=_WIDE_RESULT), "a": source(".atype", wider=_NO_BF16)},
+    operands={
+        "d": out(".dtype", wider=_WIDE_RESULT),
+        "a": source(".atype", wider=_NO_BF16, special=f".dtype in {_INTEGERS} and .atype in {_INTEGERS}"),
+    },
     rules=(
         Rule("a floating value becomes an integer by .rni, .rzi, .rmi or .rpi",
              when=f".dtype in {_INTEGERS} and .atype in {_FLOATS}", need=".irnd"),
         Rule("a conversion between integers does not round", when=f".dtype in {_INTEGERS} and .atype in {_INTEGERS}",
              need="not .irnd and not .frnd"),
-        Rule("an integer becomes a floating value, and a float a narrower one, by .rn, .rz, .rm or .rp", when=_ROUNDS, need=".frnd"),
+        Rule("an integer becomes a floating value, and a float a narrower one, by .rn, .rz, .rm or .rp", when=_ROUNDS,
+             need=".frnd"),
         Rule(".rni, .rzi, .rmi and .rpi give an integer, or an integral value of the same floating type",
              when=f".irnd and .dtype in {_FLOATS}", need=_SAME),
-        Rule("a conversion that loses nothing does not round", when=f".frnd and .dtype in .f64 and .atype in .f16 .f32 "
-             f"or .frnd and .dtype in .f32 and .atype in .f16", need="not .frnd"),
+        Rule("a conversion that loses nothing does not round",
+             when=".dtype in .f64 and .atype in .f16 .f32 or .dtype in .f32 and .atype in .f16", need="not .frnd"),
         Rule("within one floating type only .rni, .rzi, .rmi and .rpi round", when=_SAME, need="not .frnd"),
         Rule(".ftz is for .f32", when=".ftz", need=".dtype in .f32 or .atype in .f32"),
-        Rule(".sat does not go with .bf16", when=f".sat and .dtype in .bf16 or .sat and .atype in .bf16", need="not .sat"),
+        Rule(".sat does not go with .bf16", when=".sat", need=_NO_BF16),
         *(Rule("a result that holds every value of the source does not saturate", when=f".sat and .dtype in {result}",
                need=f"not .atype in {sources}") for result, sources in _CONTAINED.items()),
     ),

@@ -55,6 +55,8 @@ class Operand:
         condition under which it will.
     exact : bool
         Whether a register must be declared with this very type: where untyped bits are demanded, ``.u32`` is not ``.b32``.
+    special : bool or str
+        Whether a special register will do; a text is the condition under which it will.
     symbol : bool
         Whether the name of a variable (in `space`) or function may stand for its address.
     values : tuple of int or range or None
@@ -68,7 +70,9 @@ class Operand:
         Whether ``_`` will do (for a vector: for its elements); a text is the condition under which it will.
     """
 
-    __slots__ = ("exact", "immediate", "kind", "negatable", "role", "sink", "space", "symbol", "type", "values", "vector", "wider")
+    __slots__ = (
+        "exact", "immediate", "kind", "negatable", "role", "sink", "space", "special", "symbol", "type", "values", "vector", "wider",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -84,6 +88,7 @@ class Operand:
         sink: bool | str = False,
         exact: bool = False,
         symbol: bool = False,
+        special: bool | str = False,
     ) -> None:
         self.kind = kind
         self.role = role
@@ -97,6 +102,7 @@ class Operand:
         self.sink = sink
         self.exact = exact
         self.symbol = symbol
+        self.special = special
 
 
 def out(type: str, *, vector: str | int = 1, wider: bool | str = False, sink: bool | str = False) -> Operand:
@@ -120,18 +126,19 @@ def source(
     space: str = "",
     exact: bool = False,
     symbol: bool = False,
+    special: bool | str = False,
 ) -> Operand:
     """A source register or, unless `immediate` is False, a constant; with `symbol` also a name (of `space`)."""
     return Operand(
-        "register", "in", type, vector, immediate, wider, values, space=space, sink=sink, exact=exact, symbol=symbol
-    )  # fmt: skip
+        "register", "in", type, vector, immediate, wider, values, space, sink=sink, exact=exact, symbol=symbol, special=special
+    )
 
 
 def predicate(
-    role: str = "in", *, negatable: bool = False, sink: bool | str = False, immediate: bool | str = False
+    role: str = "in", *, negatable: bool = False, sink: bool | str = False, immediate: bool = False, special: bool = False
 ) -> Operand:
-    """A predicate register or, with `immediate`, a constant of which zero means false."""
-    return Operand("predicate", role, "pred", negatable=negatable, sink=sink, immediate=immediate)
+    """A predicate register."""
+    return Operand("predicate", role, "pred", negatable=negatable, sink=sink, immediate=immediate, special=special)
 
 
 def address(role: str, type: str, *, space: str = "", vector: str | int = 1) -> Operand:

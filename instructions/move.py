@@ -38,11 +38,11 @@ mov = instruction(
     """,
     operands={
         "d": out(".type"),
-        "a": source(".type", symbol=True),
+        "a": source(".type", symbol=True, special="not .type in .f32 .f64"),
         "p": predicate("out"),
-        "q": predicate(negatable=True, immediate=True),
+        "q": predicate(negatable=True, immediate=True, special=True),
         "dv": out(".type", vector=".vec"),
-        "av": source(".type", vector=".vec"),
+        "av": source(".type", vector=".vec", special="not .type in .f32 .f64"),
     },
     rules=(
         Rule("a vector move carries at most 128 bits", when=".vec", need="not .type in .b128"),
@@ -69,11 +69,11 @@ mov_pack = instruction(
     choices=".packed = { .b16, .b32, .b64, .b128 };",
     operands={
         "d": out(".packed"),
-        "halves": source("half(.packed)", vector=2),
-        "quarters": source("quarter(.packed)", vector=4),
+        "halves": source("half(.packed)", vector=2, special=True),
+        "quarters": source("quarter(.packed)", vector=4, special=True),
         "low_high": out("half(.packed)", vector=2, sink=True),
         "four": out("quarter(.packed)", vector=4, sink=True),
-        "a": source(".packed", symbol=True),
+        "a": source(".packed", symbol=True, special=True),
     },
     rules=(
         Rule("four parts need at least 32 bits", when="quarters", need="not .packed in .b16"),

@@ -24,6 +24,7 @@ from ptxgen.instructions.checking import Given, has_constants
 from ptxgen.instructions.grammar import Choice, Element, Form, Slot, broken_rules
 from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match
+from ptxgen.instructions.special import special_register
 from ptxgen.instructions.targets import FIRST_VERSION, Version, lowest_target, order
 from ptxgen.instructions.types import TYPES, Type
 
@@ -221,6 +222,9 @@ class _Builder:
             base = contract.space and self.match.value(contract.space).partition("::")[0]
             places = [base] if base else ["global", "shared"]
             found += [Given("symbol", _MEMORY[one] + offset, space=one) for one in places for offset in ("", "+8")]
+        if contract.role == "in" and self.match.allows(contract.special):
+            kept = {1: (), 16: ("%tid.y",), 32: ("%laneid", "%ctaid.z"), 64: ("%clock64",)}.get(demanded.bits, ())
+            found += [Given("register", name, special_register(name)[0].type) for name in kept]
         if self.match.allows(contract.sink):
             found.append(Given("sink", "_"))
         if contract.negatable:
@@ -333,7 +337,7 @@ _HEADS = {
 def module(texts: Sequence[str], version: Version, target: str, place: str) -> tuple[str, int]:
     """A module with one statement a line, and the number of the first of those lines."""
     used: dict[str, int] = {}
-    for name, number in re.findall(r"%(\w+?)_(\d+)", "\n".join(texts)):
+    for name, number in re.findall(r"%(pred|[bsuf]\d+(?:x2)?)_(\d+)", "\n".join(texts)):
         used[name] = max(used.get(name, 0), int(number) + 1)
     registers = " ".join(f".reg .{name} %{name}_<{number}>;" for name, number in sorted(used.items()))
     opening = _SURROUNDINGS.format(version=version, target=target, head=_HEADS[place], registers=registers)

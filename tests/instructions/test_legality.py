@@ -88,9 +88,7 @@ def test_ptxas_refuses_the_version_before(family: str) -> None:
 @needs_ptxas
 @every_family
 def test_ptxas_refuses_other_targets(family: str) -> None:
-    placed = [
-        (statement, NEWEST, target) for statement in some_of_each_class(family) for target in targets_outside(statement.match)
-    ]
+    placed = [(statement, NEWEST, target) for statement in some_of_each_class(family) for target in targets_outside(statement.match)]
     refused = {(id(refusal.statement), refusal.target) for refusal in judge(placed)}
     accepted = [f"{target}: {statement.text}" for statement, _, target in placed if (id(statement), target) not in refused]
     assert not accepted, "ptxas accepts on targets that the contract excludes:\n" + "\n".join(accepted[:40])
