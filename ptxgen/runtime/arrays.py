@@ -73,9 +73,7 @@ class ArrayInfo:
         if self.empty:
             return []
         return [
-            axis
-            for axis, (extent, stride, want) in enumerate(zip(self.shape, self.strides, required))
-            if extent > 1 and stride != want
+            axis for axis, (extent, stride, want) in enumerate(zip(self.shape, self.strides, required)) if extent > 1 and stride != want
         ]
 
     @property

@@ -229,8 +229,7 @@ class _Check:
         known = self.dims.setdefault(name, (value, where))
         if known[0] != value:
             raise ArgumentError(
-                f"{self.signature.kernel}: dimension {name!r} is {known[0]} by {known[1]} but {value} by {where}; "
-                "one name has one value"
+                f"{self.signature.kernel}: dimension {name!r} is {known[0]} by {known[1]} but {value} by {where}; one name has one value"
             )
 
     def _check_strides(self, param: TensorParam, info: ArrayInfo) -> None:
@@ -291,10 +290,11 @@ class _Check:
             return info.pointer
         if isinstance(value, bool) or not hasattr(value, "__index__"):
             raise self._fail(param.name, f"a {type(value).__name__}; the parameter is an address: pass an array or an int")
-        address = int(value.__index__())
-        if not 0 <= address < 1 << 64:
-            raise self._fail(param.name, f"{address}, which is no 64-bit address")
-        return address
+        word = int(value.__index__())
+        # A foreign text may mean a number by its 64-bit parameter, and a negative one at that.
+        if not -(1 << 63) <= word < 1 << 64:
+            raise self._fail(param.name, f"{word}, which has more than 64 bits")
+        return word & ((1 << 64) - 1)
 
     def _bytes(self, param: BytesParam, value: Any) -> bytes:
         try:

@@ -106,9 +106,7 @@ class LoadedKernel:
         if handle is None:
             handle = self._stream(stream)
         if self._only_device or self.device.is_current():
-            status = self._launch_kernel(
-                self._function, x, y, z, block[0], block[1], block[2], shared_bytes, handle, packed.address, 0
-            )[0]
+            status = self._launch_kernel(self._function, x, y, z, block[0], block[1], block[2], shared_bytes, handle, packed.address, 0)[0]
             if not status:
                 return
             if int(status) not in _WRONG_CONTEXT:

@@ -101,8 +101,7 @@ def _check_target(target: str, on: Device) -> None:
     if not runs_on(target, on.target):
         rule = _RULES.get(target[-1], "a plain target runs on its own architecture and newer ones")
         raise LoadError(
-            f"PTX written for .target {target} does not run on {on.name}, whose architecture is {on.target}: {rule} "
-            "(PTX ISA 11.1.2)"
+            f"PTX written for .target {target} does not run on {on.name}, whose architecture is {on.target}: {rule} (PTX ISA 11.1.2)"
         )
 
 

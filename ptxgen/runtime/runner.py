@@ -48,6 +48,8 @@ class Runner:
         At most this many registers a thread, for the JIT.
     line_map : mapping of int to str, optional
         PTX line to the user's line, for errors.
+    on_host : callable, optional
+        Gets the `Bound` where the arguments are in host memory (the emulator); without it such arguments are refused.
 
     Attributes
     ----------
@@ -68,7 +70,9 @@ class Runner:
         cooperative: bool = False,
         max_registers: int | None = None,
         line_map: LineMap | None = None,
+        on_host: Callable[[Bound], Any] | None = None,
     ) -> None:
+        self.on_host = on_host
         self.ptx = ptx
         self.entry = entry
         self.signature = signature
@@ -89,11 +93,18 @@ class Runner:
         self._fast: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any) -> None:
-        """Check `args`, and launch on their device and the caller's current stream."""
+        """Check `args`, and run where they live: on their device and the caller's current stream, or by `on_host`.
+
+        This is the fast way in: for PyTorch CUDA tensors one generated function checks, packs and launches.
+        """
         fast = self._fast
         if fast is not None and len(args) == self._count and fast(*args) is not None:
             return
-        self.run(self.binder(*args))
+        bound = self.binder(*args)
+        if bound.device is None and bound.arrays and self.on_host is not None:
+            self.on_host(bound)
+            return
+        self.run(bound)
         # An argument can be torch's tensor only once torch is loaded, so that is when the fast path is compiled.
         if fast is None and "torch" in sys.modules:
             self._fast = compile_fast_path(self.signature, self._launch)

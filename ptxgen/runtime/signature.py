@@ -56,15 +56,13 @@ class TensorParam:
         self.strides = None if strides is None else tuple(_extent(stride) for stride in strides)
         self.align = align if align is not None else max(1, dtype.bits // 8)
         if self.strides is not None and len(self.strides) != len(self.shape):
-            raise PtxgenError(
-                f"parameter {name!r}: {len(self.strides)} strides for {len(self.shape)} axes; give one stride for each axis"
-            )
+            raise PtxgenError(f"parameter {name!r}: {len(self.strides)} strides for {len(self.shape)} axes; give one stride for each axis")
         if self.align < 1 or self.align & (self.align - 1):
             raise PtxgenError(f"parameter {name!r}: align={align} is no power of two")
 
 
 class PointerParam:
-    """An untyped address, passed as ``.u64``: an int, or any contiguous array (its base address)."""
+    """An untyped 64-bit word: an int of either sign, or any contiguous array (its base address)."""
 
     __slots__ = ("align", "name")
     size = 8

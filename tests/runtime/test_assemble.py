@@ -106,9 +106,7 @@ def test_an_unknown_target_is_refused_before_nvjitlink_ends_the_process():
         assemble(KERNEL, "sm_9")
 
 
-@pytest.mark.parametrize(
-    ("written", "target"), [("sm_90", "sm_80"), ("sm_90a", "sm_100"), ("sm_90a", "sm_90"), ("sm_100f", "sm_120")]
-)
+@pytest.mark.parametrize(("written", "target"), [("sm_90", "sm_80"), ("sm_90a", "sm_100"), ("sm_90a", "sm_90"), ("sm_100f", "sm_120")])
 def test_a_target_that_cannot_run_the_text(written, target):
     text = KERNEL.replace(".version 8.0", ".version 9.0").replace("sm_90", written)
     assert not check_many([text], target)[0].ok

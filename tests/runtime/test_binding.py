@@ -170,8 +170,7 @@ def test_dtypes_that_do_not(dtype, array, fix):
     message = refusal(Signature("k", [TensorParam("x", dtype, [3])]), np.zeros(3, array))
     accepted = accepted_dtypes(dtype.name, dtype.bits)[0]
     assert message == (
-        f"k: argument 'x' is an array of {np.dtype(array).name}; the signature says .{dtype.name}, which takes {accepted}. "
-        f"Fix: {fix}"
+        f"k: argument 'x' is an array of {np.dtype(array).name}; the signature says .{dtype.name}, which takes {accepted}. Fix: {fix}"
     )
 
 
@@ -311,9 +310,7 @@ def test_the_generated_check_never_accepts_more(data):
     scope = {"done": done, "NUMBERS": (float, int), "raw_stream": lambda device: 0}
     for index, param in enumerate(signature.arguments):
         if isinstance(param, TensorParam):
-            scope[f"D{index}"] = {
-                getattr(torch, n) for n in accepted_dtypes(param.dtype.name, param.dtype.bits) if hasattr(torch, n)
-            }
+            scope[f"D{index}"] = {getattr(torch, n) for n in accepted_dtypes(param.dtype.name, param.dtype.bits) if hasattr(torch, n)}
     exec(source, scope)
     fast = scope["bind"](x, y, a)
     if fast is None:

@@ -212,8 +212,7 @@ def test_limits(drive):
         "LaunchError: saxpy: 1024 static and 524288 dynamic bytes of shared memory are 525312 bytes a block; Fake H has 232448",
         "LaunchError: saxpy: grid.x = 3 is no multiple of cluster.x = 2",
         "LaunchError: saxpy: cluster (32, 1, 1) has 32 blocks; 1 to 8 are portable, up to 16 possible",
-        "LaunchError: saxpy: a cooperative launch runs all blocks at once; 265 were asked for and 264 fit on Fake H (2 a "
-        "multiprocessor)",
+        "LaunchError: saxpy: a cooperative launch runs all blocks at once; 265 were asked for and 264 fit on Fake H (2 a multiprocessor)",
     ]
     assert len([call for call in calls if call.startswith("launch")]) == 1
 
@@ -278,8 +277,10 @@ def test_host_arrays_are_no_gpu_arguments(drive):
         import numpy as np
         refused(lambda: runner()(np.zeros(4, np.float32), np.zeros(4, np.float32), 1.0))
         refused(lambda: runner()(x, np.zeros(1000, np.float32), 1.0))
+        runner(on_host=lambda bound: print(bound.dims, bound.device))(np.zeros(4, np.float32), np.ones(4, np.float32), 1.0)
     """)
     assert said == [
         "ArgumentError: saxpy: the arguments are in host memory; the GPU takes CUDA arrays",
         "ArgumentError: saxpy: arguments live on different devices: 'x' on cuda:0, 'y' on the host; move them to one",
+        "(4,) None",
     ]

@@ -60,9 +60,7 @@ SAXPY = """.version 7.0
     ret;
 }
 """
-SIGNATURE = Signature(
-    "saxpy", [TensorParam("x", f32, ["n"]), TensorParam("y", f32, ["n"]), ScalarParam("a", f32), DimParam("n", u32)]
-)
+SIGNATURE = Signature("saxpy", [TensorParam("x", f32, ["n"]), TensorParam("y", f32, ["n"]), ScalarParam("a", f32), DimParam("n", u32)])
 
 # Every thread stores its index at the end of the dynamic array, so all of it must exist.
 DYNAMIC = """.version 7.0

@@ -144,7 +144,8 @@ def test_pointers():
     assert packed(signature, 0x7F00_0000_1000) == struct.pack("<Q", 0x7F00_0000_1000)
     array = np.arange(6.0).reshape(2, 3)
     assert packed(signature, array) == struct.pack("<Q", array.ctypes.data)
-    for value, found in [(1.5, "a float"), (True, "a bool"), (-1, "-1, which is no 64-bit address")]:
+    assert packed(signature, -2) == struct.pack("<q", -2)
+    for value, found in [(1.5, "a float"), (True, "a bool"), (1 << 64, f"{1 << 64}, which has more than 64 bits")]:
         with pytest.raises(ArgumentError, match=f"k: argument 'p' is {found}"):
             packed(signature, value)
     with pytest.raises(ArgumentError, match="an untyped pointer can't carry strides"):
