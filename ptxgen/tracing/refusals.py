@@ -11,7 +11,7 @@ import ast
 import dis
 from collections.abc import Iterator
 from types import CodeType, FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 from ptxgen.errors import TraceError
 from ptxgen.tracing.builder import Region, Value
@@ -19,7 +19,7 @@ from ptxgen.tracing.liveness import bindings
 from ptxgen.tracing.provenance import Where, here, user_frame
 from ptxgen.tracing.source import FunctionSource, place_of, source_of, statement_at
 
-__all__ = ["Names", "for_statement", "opcode_at", "refuse_truth", "with_statement"]
+__all__ = ["Names", "for_statement", "opcode_at", "truth_error", "with_statement"]
 
 _UNBOUND = object()
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -141,9 +141,7 @@ def _jumps(nodes: list[Any], inside_loop: bool) -> Iterator[ast.AST]:
             yield node
         if isinstance(node, (ast.For, ast.While, ast.AsyncFor)):
             yield from _jumps(node.body, True)
-            yield from _jumps(
-                [*node.orelse, *(part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))], inside_loop
-            )
+            yield from _jumps([*node.orelse, *(part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))], inside_loop)
         else:
             yield from _jumps(list(ast.iter_child_nodes(node)), inside_loop)
 
@@ -219,11 +217,11 @@ class Names:
 # ---- truth ------------------------------------------------------------------------------------------------------------
 
 
-def refuse_truth(value: Value) -> NoReturn:
-    """Refuse a traced value whose truth Python asks for, with advice that fits the statement."""
+def truth_error(value: Value) -> TraceError:
+    """The refusal of a traced value whose truth Python asks for, with advice that fits the statement."""
     where = here()
     used, legal = _truth_advice(user_frame(), where)
-    raise TraceError(
+    return TraceError(
         f"a traced .{value.type.name} is used as a truth value{used}",
         where=where,
         why="its value is known on the GPU alone",

@@ -185,9 +185,9 @@ class Scalar(Value):
     # ---- what Python would decide while the kernel is traced ------------------------------------------------------------
 
     def __bool__(self) -> bool:
-        from ptxgen.tracing.refusals import refuse_truth
+        from ptxgen.tracing.refusals import truth_error
 
-        refuse_truth(self)
+        raise truth_error(self)
 
     def __hash__(self) -> int:
         raise TraceError(
@@ -198,9 +198,7 @@ class Scalar(Value):
         )
 
     def __index__(self) -> NoReturn:
-        raise _unknown(
-            self, "an index or a count of Python", "index a px tensor with it, loop with px.range, or make it a px.constexpr"
-        )
+        raise _unknown(self, "an index or a count of Python", "index a px tensor with it, loop with px.range, or make it a px.constexpr")
 
     def __int__(self) -> NoReturn:
         raise _unknown(self, "int(...)", 'x.to(px.s32, "rzi") to convert on the GPU')
@@ -272,9 +270,7 @@ def _materialised(builder: Builder, value: Value, where: Where) -> Scalar:
     return made
 
 
-def emit(
-    builder: Builder, opcode: str, type: Type, sources: Sequence[Value], where: Where, *, into: ir.Reg | None = None
-) -> Scalar:
+def emit(builder: Builder, opcode: str, type: Type, sources: Sequence[Value], where: Where, *, into: ir.Reg | None = None) -> Scalar:
     """One instruction with one result: in a fresh register, or in `into`."""
     given = [operand(builder, source, where) for source in sources]
     target = builder.register(type) if into is None else into
@@ -501,18 +497,14 @@ def quotient(op: str, type: Type, left: Value, right: Value, where: Where) -> Pl
 def _shift(op: str, a: Value, b: Any, where: Where, reflected: bool) -> Plan:
     symbol = _SYMBOLS[op]
     if reflected:
-        raise TraceError(
-            f"{b!r} {symbol} a traced value: the type of {b!r} is not known", where=where, legal=f"px.u32({b!r}) {symbol} ..."
-        )
+        raise TraceError(f"{b!r} {symbol} a traced value: the type of {b!r} is not known", where=where, legal=f"px.u32({b!r}) {symbol} ...")
     if is_number(b):
         amount: Value = literal(a.builder, b, u32, where)
     elif isinstance(b, Value) and b.type is u32:
         amount = b
     else:
         kind = f"a .{b.type.name}" if isinstance(b, Value) else repr(b)
-        raise TraceError(
-            f"the shift amount is {kind}", where=where, why="PTX counts shifts in .u32", legal="an int, or .to(px.u32)"
-        )
+        raise TraceError(f"the shift amount is {kind}", where=where, why="PTX counts shifts in .u32", legal="an int, or .to(px.u32)")
     type = a.type
     if type.is_float or type is pred or type.bits == 8 or type.lanes > 1:
         raise _no_operator(symbol, type, where)

@@ -1,0 +1,374 @@
+"""`px.ptx`: one instruction of the PTX ISA by its name, emitted exactly as it is named.
+
+``px.ptx["ld.global.v4.b32"](x)`` and ``px.ptx.ld.global_.v4.b32(x)`` are the same. In the second spelling an underscore at the end keeps a
+Python keyword legal (``global_``, ``and_``), one in front lets a word begin with a digit (``_2d``), and two stand for ``::``
+(``shared__cta``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from ptxgen import ir
+from ptxgen.errors import InstructionError, TraceError
+from ptxgen.instructions import language
+from ptxgen.instructions.checking import Given
+from ptxgen.instructions.grammar import Slot
+from ptxgen.instructions.registry import Match, lookup
+from ptxgen.instructions.types import Type, pred
+from ptxgen.tracing.builder import Builder, Value, current, given_register
+from ptxgen.tracing.literals import is_number, literal
+from ptxgen.tracing.provenance import Where, here
+from ptxgen.tracing.registers import Register
+from ptxgen.tracing.values import Scalar, attach, operand
+
+__all__ = ["Opcode", "ptx", "sink"]
+
+Described = tuple[ir.Operand, Given]
+
+
+class _SinkMark:
+    """What `px.sink` is: ``_``, a result or an element that nobody wants."""
+
+    def __repr__(self) -> str:
+        return "px.sink"
+
+
+sink = _SinkMark()
+"""``_`` in place of an operand: a result, or an element of a vector, that nobody wants."""
+
+
+class _Reading(NamedTuple):
+    """One way to read an opcode: where its results stand among its operands. `inputs` are the positions that the user fills."""
+
+    match: Match
+    slots: tuple[Slot, ...]
+    results: tuple[int, ...]
+    inputs: tuple[int, ...]
+
+
+@lru_cache(maxsize=None)
+def _readings(opcode: str) -> tuple[_Reading, ...]:
+    found = []
+    for match in lookup(opcode):
+        for slots in match.form.operand_lists:
+            results = tuple(at for at, slot in enumerate(slots) if _is_result(match, slot))
+            inputs = tuple(at for at in range(len(slots)) if at not in results)
+            found.append(_Reading(match, slots, results, inputs))
+    return tuple(found)
+
+
+def _is_result(match: Match, slot: Slot) -> bool:
+    contract = match.entry.operands.get(slot.name)
+    return contract is not None and contract.role == "out" and contract.kind != "address" and not slot.bracket
+
+
+class Opcode:
+    """An opcode, or the beginning of one: longer by attribute, emitted by a call."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __getattr__(self, name: str) -> Opcode:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        return Opcode(f"{self.text}.{_word(name)}")
+
+    def __repr__(self) -> str:
+        return f"px.ptx[{self.text!r}]"
+
+    def __call__(self, *operands: Any, pred: Any = None, out: Any = None) -> Any:
+        """Emit the instruction.
+
+        Parameters
+        ----------
+        *operands
+            Its sources in the ISA's order, results left out: traced scalars, mutable registers, Python numbers (exact in the type that the
+            instruction demands), tuples for vectors, views or ``(base, offset)`` or a 32- or 64-bit scalar for addresses, `px.sink`.
+        pred : predicate, optional
+            Guards the instruction: ``@p``; a negated predicate (``pred=~p``) is written ``@!p``.
+        out : Register, tuple of Register, or `px.sink`, optional
+            Where results go. Without it they are fresh, and an instruction with `pred` that has results needs it.
+
+        Returns
+        -------
+        Scalar or tuple
+            The results: one, several for a vector or a pair; None if there are none; `out` where it is given.
+
+        Raises
+        ------
+        InstructionError
+            At the user's line, naming the operand, the rule and its section of the ISA.
+        TraceError
+            For operands that are not what they would have to be.
+        """
+        builder, where = current(f"px.ptx[{self.text!r}]"), here()
+        guard = None if pred is None else _guard(builder, pred, where)
+        try:
+            return _emit(builder, self.text, operands, guard, out, where)
+        except InstructionError as error:
+            raise error.at(where) from None
+
+
+class _Instructions:
+    """What `px.ptx` is."""
+
+    __slots__ = ()
+
+    def __getitem__(self, opcode: str) -> Opcode:
+        if not isinstance(opcode, str):
+            raise TraceError(f"px.ptx[...] takes an opcode as text, not {opcode!r}", where=here(), legal='px.ptx["add.f32"]')
+        return Opcode(opcode.strip())
+
+    def __getattr__(self, name: str) -> Opcode:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        return Opcode(_word(name))
+
+
+ptx = _Instructions()
+"""Instructions by name: ``px.ptx["add.f32"](a, b)``, ``px.ptx.add.f32(a, b)``."""
+
+
+def _word(name: str) -> str:
+    """A word of an opcode from the attribute that spells it."""
+    if name[:1] == "_" and name[1:2].isdigit():
+        name = name[1:]
+    if name.endswith("_"):
+        name = name[:-1]
+    return name.replace("__", "::")
+
+
+# ---- emitting ---------------------------------------------------------------------------------------------------------
+
+
+def _guard(builder: Builder, given: Any, where: Where) -> ir.Guard:
+    if not isinstance(given, Value) or given.type is not pred:
+        raise TraceError(f"pred={given!r} is no predicate", where=where, legal="pred=x > 0, or pred=~p")
+    found, _ = operand(builder, given, where, negatable=True)
+    return ir.Guard(found.reg, True) if isinstance(found, ir.Not) else ir.Guard(found)  # type: ignore[arg-type]
+
+
+def _emit(builder: Builder, opcode: str, given: tuple[Any, ...], guard: ir.Guard | None, out: Any, where: Where) -> Any:
+    readings = _readings(opcode)
+    fitting = [one for one in readings if len(one.inputs) == len(given) and (out is None or one.results)]
+    if not fitting:
+        raise _wrong_count(opcode, readings, given, out)
+    problem: InstructionError | TraceError | None = None
+    for reading in fitting:
+        if guard is not None and reading.results and out is None:
+            raise TraceError(
+                f"{opcode} with pred= has a result, which is undefined where the predicate is false",
+                where=where,
+                legal="out=r with r = px.reg(dtype, init), which keeps its value there",
+            )
+        try:
+            return _emit_as(builder, opcode, reading, given, guard, out, where)
+        except (InstructionError, TraceError) as error:
+            # The complaint about an operand says more than one about how many there are.
+            if problem is None or (isinstance(problem, InstructionError) and not problem.operand):
+                problem = error
+    assert problem is not None
+    raise problem
+
+
+def _wrong_count(opcode: str, readings: Sequence[_Reading], given: tuple[Any, ...], out: Any) -> InstructionError:
+    first = readings[0]
+    if out is not None and not any(one.results for one in readings):
+        problem = "has no result, and out= is given"
+    else:
+        counts = sorted({len(one.inputs) for one in readings})
+        problem = f"takes {' or '.join(map(str, counts))} operands besides its results, not {len(given)}"
+        if any(len(one.slots) == len(given) for one in readings):
+            problem += "; a result is not listed, it is returned or goes to out="
+    return InstructionError(problem, opcode=opcode, section=first.match.entry.section, legal=first.match.form.syntax)
+
+
+def _emit_as(
+    builder: Builder, opcode: str, reading: _Reading, given: tuple[Any, ...], guard: ir.Guard | None, out: Any, where: Where
+) -> Any:
+    described: list[Described | None] = [None] * len(reading.slots)
+    written: list[Register] = []
+    for at, one in zip(reading.inputs, given):
+        slot = reading.slots[at]
+        described[at] = _input(builder, reading.match, slot, one, where)
+        contract = reading.match.entry.operands.get(slot.name)
+        if contract is not None and contract.role == "inout" and contract.kind != "address" and not slot.bracket:
+            written.extend(_mutable(builder, one, f"operand {slot.name}", where))
+    results: list[Scalar] = []
+    for at in reading.results:
+        slot = reading.slots[at]
+        if out is None:
+            described[at] = _fresh(builder, reading.match, slot, results, where)
+        else:
+            described[at] = _given_result(builder, reading.match, slot, out, written, where)
+    builder.emit(opcode, [one for one in described if one is not None], guard=guard, where=where)
+    for register in written:
+        register.written()
+    if out is not None:
+        return out
+    for made in results:
+        attach(made, None)
+    return None if not results else results[0] if len(results) == 1 and not _is_vector(reading) else tuple(results)
+
+
+def _is_vector(reading: _Reading) -> bool:
+    return any(
+        reading.slots[at].second or reading.match.count(reading.match.entry.operands[reading.slots[at].name].vector) > 1
+        for at in reading.results
+    )
+
+
+# ---- results ----------------------------------------------------------------------------------------------------------
+
+
+def _result_types(match: Match, slot: Slot) -> list[Type]:
+    """The types of the registers that a result takes."""
+    operands = match.entry.operands
+    contract = operands[slot.name]
+    types = [_type(match, contract)] * match.count(contract.vector)
+    return [*types, _type(match, operands[slot.second])] if slot.second else types
+
+
+def _type(match: Match, contract: language.Operand) -> Type:
+    return pred if contract.kind == "predicate" else match.type(contract.type)
+
+
+def _fresh(builder: Builder, match: Match, slot: Slot, results: list[Scalar], where: Where) -> Described:
+    made = [Scalar(builder, type, builder.register(type), builder.region, where) for type in _result_types(match, slot)]
+    results.extend(made)
+    parts = [(one.operand, given_register(one.operand, one.type)) for one in made]  # type: ignore[arg-type]
+    return _joined(slot, parts)
+
+
+def _given_result(builder: Builder, match: Match, slot: Slot, out: Any, written: list[Register], where: Where) -> Described:
+    wanted = len(_result_types(match, slot))
+    items = list(out) if isinstance(out, (tuple, list)) else [out]
+    if len(items) != wanted:
+        raise InstructionError(
+            f"out= gives {len(items)} registers for {wanted} results",
+            opcode=match.opcode,
+            operand=slot.name,
+            section=match.entry.section,
+            legal=match.form.syntax,
+        )
+    parts: list[Described] = []
+    for one in items:
+        if one is sink:
+            parts.append((ir.Sink(), Given("sink", "_")))
+            continue
+        (register,) = _mutable(builder, one, "out=", where)
+        written.append(register)
+        parts.append((register.operand, given_register(register.operand, register.type)))  # type: ignore[arg-type]
+    return _joined(slot, parts)
+
+
+def _joined(slot: Slot, parts: list[Described]) -> Described:
+    """One operand of several registers: a pair, a vector, or the one there is."""
+    operands, given = tuple(part[0] for part in parts), tuple(part[1] for part in parts)
+    if slot.second:
+        return ir.Pair(*operands), Given("pair", "|".join(one.text for one in given), items=given)
+    return parts[0] if len(parts) == 1 else _vector(operands, given)
+
+
+def _vector(operands: tuple[ir.Operand, ...], given: tuple[Given, ...]) -> Described:
+    return ir.Vec(operands), Given("vector", "{" + ", ".join(one.text for one in given) + "}", items=given)
+
+
+def _mutable(builder: Builder, given: Any, what: str, where: Where) -> list[Register]:
+    found = list(given) if isinstance(given, (tuple, list)) else [given]
+    for one in found:
+        if not isinstance(one, Register):
+            raise TraceError(f"{what} takes a mutable register, not {one!r}", where=where, legal="r = px.reg(dtype, init)")
+        builder.visible(one, where)
+    return found
+
+
+# ---- sources ----------------------------------------------------------------------------------------------------------
+
+
+def _input(builder: Builder, match: Match, slot: Slot, given: Any, where: Where) -> Described:
+    contract = match.entry.operands.get(slot.name)
+    if slot.bracket or (contract is not None and contract.kind == "address"):
+        return _address(builder, match, slot, given, where)
+    if slot.second:
+        if not isinstance(given, tuple) or len(given) != 2:
+            raise TraceError(f"operand {slot.name}|{slot.second} takes a pair, not {given!r}", where=where, legal="(first, second)")
+        return _joined(slot, [_scalar(builder, match, contract, one, where) for one in given])
+    return _scalar(builder, match, contract, given, where)
+
+
+def _scalar(builder: Builder, match: Match, contract: language.Operand | None, given: Any, where: Where) -> Described:
+    if isinstance(given, (tuple, list)):
+        parts = [_scalar(builder, match, contract, one, where) for one in given]
+        return _vector(tuple(part[0] for part in parts), tuple(part[1] for part in parts))
+    if given is sink:
+        return ir.Sink(), Given("sink", "_")
+    if isinstance(given, Value):
+        return operand(builder, given, where, negatable=contract is not None and contract.negatable)
+    if isinstance(given, str):
+        if given.startswith("%"):
+            name, _, part = given.partition(".")
+            return ir.Reg(name, part or None), Given("register", given)
+        return ir.Sym(given), Given("symbol", given)
+    if is_number(given):
+        return _number(builder, match, contract, given, where)
+    raise TraceError(
+        f"{given!r} can't be an operand of {match.opcode}",
+        where=where,
+        legal="a traced scalar, a px.reg, a number, a tuple of these for a vector, a view for an address",
+    )
+
+
+def _number(builder: Builder, match: Match, contract: language.Operand | None, given: Any, where: Where) -> Described:
+    if contract is None or contract.kind in ("label", "symbol", "function"):
+        return ir.Int(int(given)), Given("int", str(given), value=int(given))
+    return operand(builder, literal(builder, given, _type(match, contract), where), where)
+
+
+def _address(builder: Builder, match: Match, slot: Slot, given: Any, where: Where) -> Described:
+    base, rest = given, ()
+    if slot.inner:
+        if not isinstance(given, tuple) or len(given) != 1 + len(slot.inner):
+            raise TraceError(
+                f"operand [{slot.name}, {', '.join(slot.inner)}] of {match.opcode} takes {1 + len(slot.inner)} entries in a tuple",
+                where=where,
+                legal=match.form.syntax,
+            )
+        base, rest = given[0], given[1:]
+    offset = 0
+    if isinstance(base, tuple) and len(base) == 2:
+        base, offset = base
+        if isinstance(offset, bool) or not isinstance(offset, int):
+            raise TraceError(f"the offset {offset!r} of an address is no int", where=where, legal="(base, 16): bytes; add runtime offsets")
+    if hasattr(base, "__ptxgen_address__"):
+        address, described = base.__ptxgen_address__(builder)
+        if offset:
+            address = ir.Address(address.base, address.offset + offset, address.rest, address.unified)
+    else:
+        address, described = _raw_address(builder, match, base, offset, where)
+    if not rest:
+        return address, described
+    operands = match.entry.operands
+    inner = [_scalar(builder, match, operands.get(name), one, where) for name, one in zip(slot.inner, rest)]
+    address = ir.Address(address.base, address.offset, tuple(part[0] for part in inner))
+    items = tuple(part[1] for part in inner)
+    return address, Given("address", described.text, items=items, space=described.space)
+
+
+def _raw_address(builder: Builder, match: Match, base: Any, offset: int, where: Where) -> Described:
+    if not isinstance(base, Value) or base.type.is_float or base.type.bits not in (32, 64) or base.type.lanes > 1:
+        raise TraceError(
+            f"{base!r} can't be an address of {match.opcode}",
+            where=where,
+            legal="a view, a .u64 scalar (.u32 in shared memory), or (base, offset) with an int of bytes",
+        )
+    register, _ = operand(builder, base, where)
+    if not isinstance(register, (ir.Reg, ir.Int)):
+        raise TraceError(f"{base!r} can't be an address", where=where)
+    text = register.name if isinstance(register, ir.Reg) else str(register.value)
+    return ir.Address(register, offset), Given("address", f"[{text}+{offset}]" if offset else f"[{text}]")
