@@ -92,9 +92,7 @@ def test_narrowing(oracle, same_bits, dst, src, mode):
     (patterns,) = oracle.stress(src, 300, 1, seed=8)
     # Move most values to the ends of the destination's range, where ties and subnormals are.
     rng = np.random.default_rng(1)
-    ends = np.where(
-        rng.integers(0, 2, 300) > 0, target.bias + rng.integers(-1, 2, 300), 1 - target.bias - rng.integers(-2, 12, 300)
-    )
+    ends = np.where(rng.integers(0, 2, 300) > 0, target.bias + rng.integers(-1, 2, 300), 1 - target.bias - rng.integers(-2, 12, 300))
     field = np.clip(ends + source.bias, 0, 2 * source.bias).astype(np.uint64)
     mask = np.uint64(source.infinity)
     moved = (patterns.astype(np.uint64) & ~mask) | (field << np.uint64(source.fraction_bits))
@@ -150,8 +148,7 @@ def test_tf32(oracle, same_bits, mode):
     form = oracle.formats["tf32"]
     values = [oracle.formats["f32"].decode(int(p)) for p in patterns]
     expected = [
-        form.round(Fraction(v) if v != 0 else Fraction(0), mode, bool(p & 0x80000000)) << 13
-        for v, p in zip(values, map(int, patterns))
+        form.round(Fraction(v) if v != 0 else Fraction(0), mode, bool(p & 0x80000000)) << 13 for v, p in zip(values, map(int, patterns))
     ]
     same_bits(cvt("tf32", "f32", rounding=mode)(patterns.view(np.float32)), expected, patterns)
 

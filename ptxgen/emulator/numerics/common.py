@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -118,8 +119,7 @@ def quiet(function: Op) -> Op:
 
 def has_nan(values: Array) -> bool:
     """Whether any element of a floating array is NaN, in one pass (``minimum`` propagates NaN)."""
-    least = np.minimum.reduce(values, axis=None, initial=np.inf)
-    return bool(least != least)
+    return values.size > 0 and isnan(np.minimum.reduce(values, None))
 
 
 def canonical32(values: Array) -> Array:

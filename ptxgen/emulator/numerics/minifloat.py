@@ -12,7 +12,7 @@ import numpy as np
 from ptxgen.emulator.numerics.common import Array, Op, blocked, lanes, pack, quiet, unsupported
 from ptxgen.emulator.numerics.convert import cvt
 from ptxgen.emulator.numerics.half import bf16_to_f32
-from ptxgen.emulator.numerics.rounding import E2M1, E2M3, E3M2, E4M3, E5M2, Format, narrow, widen
+from ptxgen.emulator.numerics.rounding import E2M1, E2M3, E3M2, E4M3, E5M2, Format, every_value, narrow
 
 _NARROW: dict[str, Format] = {"e4m3x2": E4M3, "e5m2x2": E5M2, "e2m3x2": E2M3, "e3m2x2": E3M2, "e2m1x2": E2M1}
 _WIDE = ("f16x2", "bf16x2")
@@ -95,7 +95,7 @@ def _to_narrow(dst: str, relu: bool) -> Op:
 
 def _from_narrow(src: str, relu: bool) -> Op:
     form = _NARROW[src]
-    values = widen(np.arange(1 << (form.sign_shift + 1)), form)
+    values = every_value(form)
     values = np.where(values <= 0, 0.0, values) if relu else values
     table = np.where(np.isnan(values), np.uint16(0x7FFF), values.astype(np.float16).view(np.uint16))
     step, mask = (4, 15) if src == "e2m1x2" else (8, len(table) - 1)

@@ -179,22 +179,8 @@ def narrow(values: Array, to: Format, rounding: str, saturate: bool = False) -> 
     return packed.astype(to.container)
 
 
-def widen(bits: Array, source: Format) -> Array:
-    """Decode bit patterns of a format of at most 16 bits to f64 (every pattern, through one table)."""
-    return _table(source)[bits]
-
-
-_TABLES: dict[int, Array] = {}
-
-
-def _table(source: Format) -> Array:
-    table = _TABLES.get(id(source))
-    if table is None:
-        table = _TABLES[id(source)] = _decode_all(source)
-    return table
-
-
-def _decode_all(source: Format) -> Array:
+def every_value(source: Format) -> Array:
+    """The f64 values of all patterns of a format of at most 16 bits, indexed by pattern."""
     pattern = np.arange(1 << (source.sign_shift + 1), dtype=np.int64)
     magnitude = pattern & ((1 << source.sign_shift) - 1)
     field = magnitude >> source.fraction_bits
