@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Union
 __all__ = [
     "Address", "Block", "Call", "Comment", "Directive", "Element", "Field", "FileDirective", "Float", "Function", "Guard",
     "Initializer", "Instruction", "Int", "Item", "Label", "Loc", "Module", "Neg", "Node", "Not", "Operand", "Pair", "Pragma",
-    "Prototype", "Reg", "RegDecl", "Section", "Sink", "Statement", "Sym", "SymbolRef", "Targets", "Variable", "Vec", "walk",
+    "Prototype", "Reg", "RegDecl", "RegOffset", "Section", "Sink", "Statement", "Sym", "SymbolRef", "Targets", "Variable", "Vec", "walk",
 ]  # fmt: skip
 
 
@@ -121,6 +121,16 @@ class SymbolRef(Node):
         self.mask = mask
 
 
+class RegOffset(Node):
+    """A register and a constant as one value, ``add.u32 %r1, %r2+4, %r3``: rare, yet PTX."""
+
+    __slots__ = ("offset", "reg")
+
+    def __init__(self, reg: Reg, offset: int) -> None:
+        self.reg = reg
+        self.offset = offset
+
+
 class Not(Node):
     """A negated predicate operand, ``!%p1``."""
 
@@ -165,7 +175,7 @@ class Sink(Node):
     __slots__ = ()
 
 
-Operand = Union[Reg, Sym, Int, Float, Vec, Address, SymbolRef, Not, Neg, Element, Pair, Sink]
+Operand = Union[Reg, Sym, Int, Float, Vec, Address, SymbolRef, RegOffset, Not, Neg, Element, Pair, Sink]
 
 
 # ---- statements -------------------------------------------------------------------------------------------------------
@@ -406,6 +416,7 @@ class Directive(Node):
     """A performance or control directive with its numbers, words or names.
 
     ``.maxntid 128, 1, 1``, ``.noreturn``, ``.alias f, g``; and ``.target sm_90, debug`` where it stands again inside a module.
+    A line of the old debug data is one called ``@@DWARF``, the rest of the line its argument.
     """
 
     __slots__ = ("arguments", "name")

@@ -35,9 +35,7 @@ class _Kind:
         self.attributes: tuple[str, ...] = ()
 
 
-def declaration(
-    scanner: Scanner, scopes: Scopes, linkage: str | None = None, where: Position | None = None
-) -> list[Variable | RegDecl]:
+def declaration(scanner: Scanner, scopes: Scopes, linkage: str | None = None, where: Position | None = None) -> list[Variable | RegDecl]:
     """Read ``.space ... names;``, all of it, and declare the names; one node for each variable, which all stand at `where`."""
     kind = _kind(scanner, linkage)
     if kind.space == "reg":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ptxgen.ir import Address, Element, Int, Neg, Not, Operand, Pair, Reg, Sink, Sym, SymbolRef, Vec
+from ptxgen.ir import Address, Element, Int, Neg, Not, Operand, Pair, Reg, RegOffset, Sink, Sym, SymbolRef, Vec
 from ptxgen.text.constants import BINARY_OPERATORS, constant, integer, literal, sum_of_terms
 from ptxgen.text.errors import Fault
 from ptxgen.text.lexer import IDENTIFIER, Scanner
@@ -150,9 +150,10 @@ class OperandReader:
         if scanner.text == "[" and scanner.kind == "mark":
             return self._element(name, scanner)
         node = self._named(name, start, self._part(scanner, dotted=True))
-        if isinstance(node, Sym) and scanner.kind == "mark" and scanner.text in "+-":
+        if scanner.kind == "mark" and scanner.text in "+-":
             offset = sum_of_terms(scanner)
-            return SymbolRef(name, offset) if offset else node
+            if offset:
+                return RegOffset(node, offset) if isinstance(node, Reg) else SymbolRef(name, offset)
         return node
 
     def _named(self, name: str, start: int, dotted: str | None) -> Operand:

@@ -24,6 +24,7 @@ _SKIPPED = re.compile(
     r'//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/|"[^"\n]*"|[;{}]'
     r"|\n(?=[ \t]*\.(?:visible|weak|extern|common|entry|func|global|section|file|alias)\b)"
 )
+_DWARF = re.compile(r"@@DWARF[ \t]+([^\n]*)")
 _DIRECTIVES = frozenset({*LINKAGES, *SPACES, "entry", "func", "section", "file", "pragma", "alias", "target"})
 _Heading = tuple[tuple[int, int], tuple[str, ...], Union[int, None]]
 
@@ -164,6 +165,10 @@ class _ModuleReader:
             return scanner.passed
         if linkage is not None:
             scanner.fail("'.entry', '.func' or a state space")
+        dwarf = _DWARF.match(self.text, start) if word == "@" else None
+        if dwarf is not None:
+            self.items.append(Directive("@@DWARF", (" ".join(dwarf[1].split()),)))
+            return dwarf.end()
         if word == ".section":
             return self._section(scanner)
         scanner.advance()
@@ -214,8 +219,8 @@ class _ModuleReader:
             name = scanner.name("a section's name")
         if scanner.text != "{":
             scanner.fail("'{'")
-        close = self.text.find("}", scanner.end)
-        if close < 0:
+        close = next((mark.start() for mark in _SKIPPED.finditer(self.text, scanner.end) if mark[0] == "}"), None)
+        if close is None:
             scanner.fail("'}' to close the section")
         self.items.append(Section(name, _section_lines(self.text[scanner.end : close])))
         return close + 1

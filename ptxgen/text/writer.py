@@ -35,6 +35,7 @@ from ptxgen.ir import (
     Prototype,
     Reg,
     RegDecl,
+    RegOffset,
     Section,
     Sink,
     Statement,
@@ -151,6 +152,7 @@ _OPERANDS: dict[type[Node], Callable[[Any], str]] = {
     Vec: lambda operand: "{" + _list(operand.items) + "}",
     Address: _address,
     SymbolRef: _reference,
+    RegOffset: lambda operand: f"{_reg(operand.reg)}+{operand.offset}",
     Not: lambda operand: "!" + _reg(operand.reg),
     Neg: lambda operand: "-" + _reg(operand.reg),
     Element: _element,
@@ -250,7 +252,7 @@ def _prototype(statement: Any) -> str:
 def _directive(directive: Any) -> str:
     if directive.__class__ is Pragma:
         return _pragma(directive)
-    text = f".{directive.name}"
+    text = directive.name if directive.name == "@@DWARF" else f".{directive.name}"
     if directive.arguments:
         text += " " + ", ".join(map(str, directive.arguments))
     return text + ";" if directive.name == "alias" else text

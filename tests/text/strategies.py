@@ -46,9 +46,10 @@ addresses = st.one_of(
         st.lists(st.one_of(scalars, vectors), min_size=1, max_size=3).map(tuple),
     ),
 )
+sums = st.builds(ir.RegOffset, registers, offsets.filter(bool))
 pairs = st.builds(ir.Pair, st.one_of(registers, vectors, st.just(ir.Sink())), st.one_of(whole_registers, st.just(ir.Sink())))
 operands = st.one_of(
-    registers, registers, scalars, addresses, vectors, references, pairs, elements, registers.map(ir.Not), registers.map(ir.Neg)
+    registers, registers, sums, scalars, addresses, vectors, references, pairs, elements, registers.map(ir.Not), registers.map(ir.Neg)
 )
 
 opcodes = st.sampled_from([
@@ -160,9 +161,7 @@ flat_statements = st.one_of(
     instructions, instructions, instructions, calls, plain_names.map(ir.Label), register_decls, variables, comments, locs, pragmas,
     prototypes, targets,
 )  # fmt: skip
-statements = st.recursive(
-    flat_statements, lambda inner: st.lists(inner, max_size=4).map(lambda body: ir.Block(tuple(body))), max_leaves=8
-)
+statements = st.recursive(flat_statements, lambda inner: st.lists(inner, max_size=4).map(lambda body: ir.Block(tuple(body))), max_leaves=8)
 bodies = st.lists(statements, max_size=6).map(tuple)
 
 linkages = st.sampled_from([None, "visible", "extern", "weak"])
@@ -206,6 +205,7 @@ files = st.one_of(
 items = st.one_of(
     functions, functions, variables, register_decls, files, comments, pragmas, sections,
     st.tuples(plain_names, plain_names).map(lambda names: ir.Directive("alias", names)),
+    st.just(ir.Directive("@@DWARF", ('.section .debug_info, "",@progbits',))),
     st.just(ir.Directive("target", ("sm_90", "debug"))),
 )  # fmt: skip
 modules = st.builds(

@@ -14,9 +14,7 @@ from ptxgen.text import read, read_instruction, write, write_statement
 
 needs_ptxas = pytest.mark.skipif(find_tool("ptxas") is None, reason="needs ptxas: pip install 'ptxgen[asm]'")
 HEADER = ".version 9.0\n.target sm_90a\n.address_size 64\n"
-DECLARATIONS = (
-    ".reg .pred %p<4>; .reg .b16 %h<4>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .f64 %fd<4>; .reg .v2 .f32 %v;"
-)
+DECLARATIONS = ".reg .pred %p<4>; .reg .b16 %h<4>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .f64 %fd<4>; .reg .v2 .f32 %v;"
 MODULE = ".global .align 16 .b32 table[64];\n.func (.param .b32 r) twice (.param .b32 x) { ret; }\n.func nothing { ret; }\n"
 R, RD, F, P = (lambda n, letter=letter: Reg(f"%{letter}{n}") for letter in ("r", "rd", "f", "p"))  # type: ignore[misc]
 
@@ -38,6 +36,9 @@ INSTRUCTIONS = {
     "ld.global.b32 %r1, [table+8];": Instruction("ld.global.b32", (R(1), Address(Sym("table"), 8))),
     "ld.global.b32 %r1, table[3];": Instruction("ld.global.b32", (R(1), Element("table", 3))),
     "ld.global.b32 %r1, table[%r2];": Instruction("ld.global.b32", (R(1), Element("table", R(2)))),
+    "add.u32 %r1, %r2+1, %r3+-1;": Instruction(
+        "add.u32", (R(1), ir.RegOffset(R(2), 1), ir.RegOffset(R(3), -1))
+    ),
     "ld.local.b32 %r1, [16];": Instruction("ld.local.b32", (R(1), Address(Int(16)))),
     "mov.u64 %rd1, table;": Instruction("mov.u64", (RD(1), Sym("table"))),
     "mov.u64 %rd1, table+16;": Instruction("mov.u64", (RD(1), ir.SymbolRef("table", 16))),
@@ -172,9 +173,7 @@ def test_ptxas_computes_the_same_integers() -> None:
 
     def code(values: list[str]) -> bytes:
         stores = "".join(f"mov.b64 %rd2, {value}; st.global.b64 [%rd1+{8 * n}], %rd2;\n" for n, value in enumerate(values))
-        return ptxas(
-            f"{HEADER}.entry k(.param .u64 p) {{ .reg .b64 %rd<3>; ld.param.u64 %rd1, [p];\n{stores} ret; }}", "sm_90a"
-        ).code
+        return ptxas(f"{HEADER}.entry k(.param .u64 p) {{ .reg .b64 %rd<3>; ld.param.u64 %rd1, [p];\n{stores} ret; }}", "sm_90a").code
 
     assert code(list(CONSTANTS)) == code([str(constant.value) for constant in CONSTANTS.values()])
 
@@ -262,7 +261,7 @@ MODULES = {
     ),
     ".file 1 \"a.cu\", 12, 34 .file 2 \"b.cu\"\n"
     ".entry k { .loc 1 2 3\n .loc 2 3 4, function_name text+3, inlined_at 1 2 3\n ret; }\n"
-    ".section .debug_str {\n text: // names\n .b8 1,2 , 0 .b32 text\n .b64 text + 4\n}": (
+    ".section .debug_str {\n text: // } of names\n .b8 1,2 , 0 .b32 text\n .b64 text + 4\n}": (
         ir.FileDirective(1, "a.cu", 12, 34),
         ir.FileDirective(2, "b.cu"),
         ir.Function("entry", "k", linkage=None, body=(
@@ -302,7 +301,8 @@ def test_ptxas_accepts_each_module_as_it_stands_and_rewritten() -> None:
 
 OLD = {
     ".version 1.4\n.target sm_10, map_f64_to_f32\n.tex .u32 t;\n.entry k (.param .u32 n)\n{\n.reg .u16 %rh<4>;\n.loc 14 1 0\n"
-    "$LBB1_k:\nld.param.u32 %r1, [n];\nexit;\n$LDWend_k:\n} // k\n": ir.Module(
+    "$LBB1_k:\nld.param.u32 %r1, [n];\nexit;\n$LDWend_k:\n} // k\n"
+    "\t@@DWARF .section .debug_info, \"\",@progbits\n\t@@DWARF .byte\t0x95, 0x02\n": ir.Module(
         (1, 4),
         ("sm_10", "map_f64_to_f32"),
         (
@@ -312,6 +312,8 @@ OLD = {
                 Instruction("ld.param.u32", (R(1), Address(Sym("n")))), Instruction("exit"), ir.Label("$LDWend_k"),
             )),
             ir.Comment("k"),
+            ir.Directive("@@DWARF", ('.section .debug_info, "",@progbits',)),
+            ir.Directive("@@DWARF", (".byte 0x95, 0x02",)),
         ),
         None,
     ),
