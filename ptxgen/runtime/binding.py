@@ -126,6 +126,7 @@ class _Check:
         self.converters = converters
         self.stream = stream
         self.dims: dict[str, tuple[int, str]] = {}  # value, and where it was read
+        self.unused: dict[str, tuple[int, str]] = {}  # the same, from strides that no element uses
         self.arrays: list[tuple[str, ArrayInfo]] = []
         self.values: dict[str, Any] = {}
 
@@ -135,6 +136,7 @@ class _Check:
             raise ArgumentError(f"{self.signature} takes {len(expected)} arguments, {len(args)} were given")
         for param, value in zip(expected, args):
             self.values[param.name] = self._argument(param, value)
+        self.dims = {**self.unused, **self.dims}
         self._check_multiples()
         for hidden in self.signature.params:
             if isinstance(hidden, DimParam):
@@ -247,8 +249,8 @@ class _Check:
             if info.shape[axis] > 1 and not info.empty:
                 self._check_stride(param, info, axis, stride)
             elif isinstance(stride, str):
-                # The stride of an axis with one element is never used; it names a value all the same.
-                self.dims.setdefault(stride, (info.strides[axis], f"the stride of axis {axis} of {param.name!r}"))
+                # The stride of an axis with one element says nothing, unless nothing else gives the name a value.
+                self.unused.setdefault(stride, (info.strides[axis], f"the stride of axis {axis} of {param.name!r}"))
 
     def _check_stride(self, param: TensorParam, info: ArrayInfo, axis: int, stride: Extent) -> None:
         found = info.strides[axis]

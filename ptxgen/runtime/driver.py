@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
-from ptxgen.assemble.versions import ptx_version_of
 from ptxgen.instructions.targets import FIRST_VERSION, Version
 from ptxgen.runtime.errors import DriverError, NoGpuError
 
@@ -121,6 +120,8 @@ class Device:
     """
 
     def __init__(self, ordinal: int) -> None:
+        from ptxgen.assemble.versions import ptx_version_of
+
         driver = bindings()
         self.ordinal = ordinal
         self._driver = driver

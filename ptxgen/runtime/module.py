@@ -6,8 +6,6 @@ import threading
 from typing import Any
 
 from ptxgen.assemble.cubin import Cubin, LineMap, describe
-from ptxgen.assemble.front import assemble
-from ptxgen.assemble.tools import MissingTool
 from ptxgen.assemble.versions import cuda_release_of, header
 from ptxgen.instructions.targets import FIRST_VERSION, Version, runs_on
 from ptxgen.runtime.driver import Device, check, current_device, device, driver_error, driver_version, relaxed_capture
@@ -113,6 +111,8 @@ def _load_ptx(ptx: str, version: Version, on: Device, line_map: LineMap | None, 
 
 def _assemble_instead(ptx: str, version: Version, on: Device, line_map: LineMap | None, max_registers: int | None) -> Cubin:
     """A cubin for a text that is too new for the driver's JIT."""
+    from ptxgen.assemble import MissingTool, assemble
+
     have, release = driver_version(), cuda_release_of(version)
     branch = f" ({release.driver} or newer)" if release is not None and release.driver else ""
     too_new = (
@@ -140,6 +140,8 @@ def _jit(ptx: str, on: Device, line_map: LineMap | None, max_registers: int | No
     ]
     if max_registers is not None:
         options.append((kind.CU_JIT_MAX_REGISTERS, max_registers))
+    if ".loc " in ptx:  # The JIT drops line numbers unless asked to keep them for profilers.
+        options.append((kind.CU_JIT_GENERATE_LINE_INFO, 1))
     image = ptx.encode() + b"\0"
     status, module = driver.cuModuleLoadDataEx(image, len(options), [key for key, _ in options], [value for _, value in options])
     if status:

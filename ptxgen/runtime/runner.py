@@ -5,22 +5,21 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ptxgen.assemble.cubin import LineMap
 from ptxgen.runtime.binding import Binder, Bound
 from ptxgen.runtime.driver import current_device
 from ptxgen.runtime.errors import ArgumentError
 from ptxgen.runtime.fastpath import compile_fast_path
 from ptxgen.runtime.launch import Dim3, LoadedKernel, PreparedLaunch, dim3
-from ptxgen.runtime.module import load
 from ptxgen.runtime.packing import Packer
 from ptxgen.runtime.signature import Signature
 from ptxgen.runtime.streams import stream_handle
 
-__all__ = ["Runner"]
+if TYPE_CHECKING:
+    from ptxgen.assemble.cubin import LineMap
 
-GridOf = Callable[[tuple[int, ...]], Any]
+__all__ = ["Runner"]
 
 
 class Runner:
@@ -149,6 +148,8 @@ class Runner:
 
     def preload(self, ordinal: int | None = None) -> LoadedKernel:
         """Load onto a device now (the current one by default), so that the first call is as fast as the rest."""
+        from ptxgen.runtime.module import load
+
         on = current_device().ordinal if ordinal is None else ordinal
         with self._lock:
             kernel = self._loaded.get(on)

@@ -59,13 +59,15 @@ static const char *jit_log =
 CUresult cuModuleLoadDataEx(void **out, const void *image, unsigned count, int *options, void **values) {
     char *log = NULL;
     size_t room = 0;
-    int registers = 0;
+    int registers = 0, lines = 0;
     for (unsigned i = 0; i < count; i++) {
         if (options[i] == 5) log = values[i];                       /* ERROR_LOG_BUFFER */
         if (options[i] == 6) room = (unsigned)(uintptr_t)values[i]; /* ERROR_LOG_BUFFER_SIZE_BYTES */
         if (options[i] == 0) registers = (int)(uintptr_t)values[i]; /* MAX_REGISTERS */
+        if (options[i] == 13) lines = (int)(uintptr_t)values[i];    /* GENERATE_LINE_INFO */
     }
-    note("jit current=%s capture=%d registers=%d log=%zu", current == &primary ? "primary" : "none", capture_mode, registers, room);
+    note("jit current=%s capture=%d registers=%d lines=%d log=%zu", current == &primary ? "primary" : "none", capture_mode, registers,
+         lines, room);
     if (strstr(image, "BAD")) {
         snprintf(log, room, "%s", jit_log);
         return 218;

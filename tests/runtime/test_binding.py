@@ -115,6 +115,8 @@ def test_required_strides():
     assert refusal(fixed, np.zeros((3, 4), np.float32)) == (
         "k: argument 'x' is a view with strides (4, 1) (in elements); axis 0 has stride 4 where the signature says strides (8, 1)"
     )
+    both = Signature("k", [TensorParam("x", f32, ["n", 4], strides=["p", 1]), TensorParam("y", f32, [2, 4], strides=["p", 1])])
+    assert Binder(both)(np.zeros((1, 4), np.float32), np.zeros((2, 8), np.float32)[:, :4]).dims == (1, 8)
     pitched = Signature("k", [TensorParam("x", f32, ["n", "m"], strides=["pitch", 1]), DimParam("pitch", u32)])
     assert Binder(pitched)(np.zeros((3, 8), np.float32)[:, :4]).values[1] == 8
 

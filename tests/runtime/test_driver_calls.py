@@ -91,7 +91,7 @@ def test_the_first_and_the_second_call(drive):
     assert calls == [
         "retain",
         "current primary",
-        "jit current=primary capture=2 registers=0 log=65536",
+        "jit current=primary capture=2 registers=0 lines=0 log=65536",
         "load capture=2",
         "set 8 49152",
         "launch 8 1 1 | 128 1 1 | 49152 | (nil) | 0",
@@ -114,10 +114,12 @@ def test_nothing_is_launched_for_nothing(drive):
 def test_one_module_for_each_text_and_device(drive):
     _, calls = drive("""
         runner().preload(); runner().preload(); runner(max_registers=40).preload()
+        runner(PTX.replace("ret;", ".loc 1 7 0\\nret;")).preload()
     """)
     assert [call for call in calls if call.startswith("jit")] == [
-        "jit current=primary capture=2 registers=0 log=65536",
-        "jit current=primary capture=2 registers=40 log=65536",
+        "jit current=primary capture=2 registers=0 lines=0 log=65536",
+        "jit current=primary capture=2 registers=40 lines=0 log=65536",
+        "jit current=primary capture=2 registers=0 lines=1 log=65536",
     ]
 
 
