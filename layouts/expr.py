@@ -346,9 +346,10 @@ def prove_nonnegative(expr: Scalar | Symbol, facts: Sequence[Scalar | Symbol] = 
     Sound and incomplete: True is a proof, False only says that none was found. The search subtracts non-negative
     multiples of at most three facts, each chosen to cancel a term, and ends in interval arithmetic.
     """
-    goal = _tighten(Expr.of(expr))
+    goal = Expr.of(expr)
+    tight = _tighten(goal)  # easier by itself, but a fact may cancel the very terms whose common divisor it used
     known = [_tighten(Expr.of(fact)) for fact in facts]
-    return _prove(goal, known, _PROOF_DEPTH, {})
+    return _prove(tight, known, _PROOF_DEPTH, {}) or (tight != goal and _prove(goal, known, _PROOF_DEPTH, {}))
 
 
 def _prove(goal: Expr, known: list[Expr], depth: int, failed: dict[Expr, int]) -> bool:
@@ -371,7 +372,7 @@ def _eliminations(goal: Expr, fact: Expr) -> Iterator[Expr]:
                 continue
             common = math.gcd(value, wanted)
             scaled = fact * Expr({cofactor: abs(wanted) // common})
-            yield _tighten(goal * (abs(value) // common) - scaled)
+            yield _loosen(goal * (abs(value) // common) - scaled)
 
 
 def _cofactor(mono: Monomial, by: Monomial) -> Monomial | None:
@@ -384,10 +385,17 @@ def _cofactor(mono: Monomial, by: Monomial) -> Monomial | None:
 
 
 def _tighten(expr: Expr) -> Expr:
-    """An expression that is non-negative exactly when `expr` is: T + c >= 0 with g | T means T + g*(c // g) >= 0."""
+    """The least expression that is non-negative exactly when `expr` is, for a fact: T + c >= 0 with g | T means T + g*(c // g) >= 0."""
     constant = expr.terms.get((), 0)
     step = (expr - constant).divisor()
     return expr if step < 2 else expr - constant % step
+
+
+def _loosen(expr: Expr) -> Expr:
+    """The greatest expression that is non-negative exactly when `expr` is, for a goal."""
+    constant = expr.terms.get((), 0)
+    step = (expr - constant).divisor()
+    return expr if step < 2 else expr + (step - 1 - constant % step)
 
 
 _FAR = 1 << 31

@@ -12,7 +12,7 @@ from ptxgen.instructions.types import Type, u32
 from ptxgen.layouts.expr import Expr, Symbol
 from ptxgen.layouts.layout import Layout
 
-__all__ = ["Constant", "Dim", "Parameter", "Tensor", "cdiv", "constexpr", "dim", "parameters_of"]
+__all__ = ["Constant", "Dim", "Extent", "Parameter", "Tensor", "cdiv", "constexpr", "dim", "parameters_of"]
 
 
 class Dim:
@@ -223,9 +223,42 @@ def _resolve(annotation: Any, function: Callable[..., Any], local: Mapping[str, 
     return annotation
 
 
-def cdiv(a: Any, b: int) -> Any:
+class Extent:
+    """A non-negative integer of which only a range is known: what `grid` computes with to find the largest grid."""
+
+    __slots__ = ("hi", "lo")
+
+    def __init__(self, lo: int, hi: int) -> None:
+        self.lo = lo
+        self.hi = hi
+
+    def _with(self, other: Any, operate: Callable[[int, int], int]) -> Extent:
+        lo, hi = (other.lo, other.hi) if isinstance(other, Extent) else (other, other)
+        ends = [operate(a, b) for a in (self.lo, self.hi) for b in (lo, hi)]
+        return Extent(min(ends), max(ends))
+
+    def __add__(self, other: Any) -> Extent:
+        return self._with(other, lambda a, b: a + b)
+
+    def __sub__(self, other: Any) -> Extent:
+        return self._with(other, lambda a, b: a - b)
+
+    def __rsub__(self, other: Any) -> Extent:
+        return self._with(other, lambda a, b: b - a)
+
+    def __mul__(self, other: Any) -> Extent:
+        return self._with(other, lambda a, b: a * b)
+
+    def __floordiv__(self, other: Any) -> Extent:
+        return self._with(other, lambda a, b: a // b)
+
+    def __neg__(self) -> Extent:
+        return Extent(-self.hi, -self.lo)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+
+def cdiv(a: Any, b: Any) -> Any:
     """Ceiling division of non-negative integers: how many tiles of `b` cover `a`."""
-    if isinstance(a, Expr):
-        lo, hi = a.range()
-        return Expr.of(Symbol(f"cdiv({a}, {b})", -(-(lo or 0) // b), None if hi is None else -(-hi // b), key=("cdiv", a, b)))
     return -(-a // b)

@@ -10,10 +10,9 @@ from typing import Any
 from ptxgen import ir
 from ptxgen.errors import TraceError
 from ptxgen.instructions.targets import FIRST_VERSION
-from ptxgen.kernels.annotations import Constant, Parameter, Tensor, parameters_of
+from ptxgen.kernels.annotations import Constant, Extent, Parameter, Tensor, parameters_of
 from ptxgen.kernels.specialization import Specialization
 from ptxgen.kernels.trace import trace
-from ptxgen.layouts.expr import Expr
 
 __all__ = ["Kernel", "kernel"]
 
@@ -174,14 +173,14 @@ class Kernel:
         """An upper bound of the grid, from the ranges of the dims: what the ranges of block indices follow from."""
         if not callable(self.grid):
             return _extents(self.grid, "grid")
-        known = {name: Expr.of(one.symbol) for name, one in self._dims().items()}
+        known = {name: Extent(one.symbol.lo or 0, one.symbol.hi or 0) for name, one in self._dims().items()}
         try:
             value = _call(self.grid, {**constants, **known}, "grid")
-        except Exception:  # the user's function may do with ints what no expression can: then only the device's limits are known
+            given = value if isinstance(value, (tuple, list)) else (value,)
+            bounds = [one.hi if isinstance(one, Extent) else int(one) for one in given]
+        except Exception:  # the user's function may do with ints what no range can: then only the device's limits are known
             return _MAX_GRID
-        given = value if isinstance(value, (tuple, list)) else (value,)
-        bounds = [(Expr.of(one).range()[1] if isinstance(one, (int, Expr)) else None) for one in given]
-        x, y, z = (*(most if bound is None else min(bound, most) for bound, most in zip(bounds, _MAX_GRID)), 1, 1)[:3]
+        x, y, z = (*map(min, bounds, _MAX_GRID), 1, 1)[:3]
         return max(x, 1), max(y, 1), max(z, 1)
 
     def _dims(self) -> dict[str, Any]:

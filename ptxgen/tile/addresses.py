@@ -175,14 +175,18 @@ class Addresses:
 
     def _address(self, repeat: int) -> ir.Address:
         moved = self._moved(repeat)
-        delta = self.physical[:, repeat]
         for (other, other_moved), (base, start) in self._bases.items():
-            difference = delta - self.physical[:, other]
-            if other_moved == moved and (difference == difference[0]).all() and _encodable(start + int(difference[0])):
-                return ir.Address(base, start + int(difference[0]))  # type: ignore[arg-type]
-        base, start = self._flipped(repeat, moved) or self._base(repeat, moved)
+            step = self._constant_step(repeat, other)
+            if other_moved == moved and step is not None and _encodable(start + step):
+                return ir.Address(base, start + step)  # type: ignore[arg-type]
+        base, start = self._flipped(repeat, moved) or self._shifted(repeat, moved) or self._base(repeat)
         self._bases[repeat, moved] = base, start
         return ir.Address(base, start)  # type: ignore[arg-type]
+
+    def _constant_step(self, repeat: int, other: int) -> int | None:
+        """How far a repeat lies behind another one, in bytes, where that is the same for every thread."""
+        steps = self.physical[:, repeat] - self.physical[:, other]
+        return int(steps[0]) if (steps == steps[0]).all() else None
 
     def _moved(self, repeat: int) -> tuple[tuple[Monomial, int], ...]:
         """How the runtime terms of a repeat differ from those of the first one."""
@@ -215,28 +219,45 @@ class Addresses:
         made: Value = self.builder.numbered(key, make)
         return made
 
-    def _base(self, repeat: int, moved: tuple[tuple[Monomial, int], ...]) -> tuple[ir.Operand, int]:
+    def _shifted(self, repeat: int, moved: tuple[tuple[Monomial, int], ...]) -> tuple[ir.Operand, int] | None:
+        """The base of a repeat as that of the first one plus the runtime distance between them."""
+        first = self._bases.get((0, ()))
+        step = self._constant_step(repeat, 0)
+        distances = [values[:, repeat] - values[:, 0] for values in self.symbols.values()]
+        if first is None or step is None or not moved or not all(self._uniform(distance) for distance in distances):
+            return None
+        base, start = first
+        if not isinstance(base, ir.Reg) or not _encodable(start + step):
+            return None
+        type = s64 if self.bits == 64 else u32
+        distance = materialize(self.builder, _in_bytes(Expr(dict(moved)), self), self.bits)
+        key = ("base", base, distance.operand)
+        given = base, given_register(base, type)
+        opcode = f"add.{type.name}"
+        value: Value = self.builder.numbered(key, lambda: _compute(self.builder, opcode, type, given, _operand(distance)))
+        return value.operand, start + step
+
+    def _base(self, repeat: int) -> tuple[ir.Operand, int]:
         """A base register for a repeat: storage + thread part (in the prologue) + runtime part (here)."""
         value, start = self._thread_part(repeat)
         runtime = Expr({mono: int(values[0, repeat]) for mono, values in self.symbols.items() if self._uniform(values[:, repeat])})
-        runtime = _in_bytes(runtime, self)
         if runtime.terms:
-            term = materialize(self.builder, runtime, self.bits)
-            base = value if value is not None else self._start()
-            opcode = f"add.{'s64' if self.bits == 64 else 'u32'}"
-            key = ("base", base.operand, term.operand)
-            value = self.builder.numbered(key, lambda: _compute(self.builder, opcode, base.type, _operand(base), _operand(term)))
+            value = self._add(value if value is not None else self._start(), materialize(self.builder, _in_bytes(runtime, self), self.bits))
         for mono, values in self.symbols.items():
             if not self._uniform(values[:, repeat]):
                 value = self._strided(value if value is not None else self._start(), mono, values[:, repeat])
         if value is None:
-            base_operand = self.storage.base
-            return (base_operand if isinstance(base_operand, ir.Sym) else base_operand.operand), start
+            base = self.storage.base
+            return (base if isinstance(base, ir.Sym) else base.operand), start
         if not _encodable(start):
-            far, value = value, None
-            value = _compute(self.builder, f"add.{'s64' if self.bits == 64 else 'u32'}", far.type, _operand(far), _integer(start))
-            start = 0
+            value, start = self._add(value, Value(self.builder, value.type, ir.Int(start), None, None)), 0
         return value.operand, start
+
+    def _add(self, base: Value, term: Value) -> Value:
+        opcode = "add.s64" if self.bits == 64 else "add.u32"
+        key = ("base", base.operand, term.operand)
+        made: Value = self.builder.numbered(key, lambda: _compute(self.builder, opcode, base.type, _operand(base), _operand(term)))
+        return made
 
     @staticmethod
     def _uniform(values: np.ndarray) -> bool:

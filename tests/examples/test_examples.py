@@ -1,0 +1,63 @@
+"""Every example: in the emulator against NumPy, and on the GPU with the emulator's bits."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ptxgen.assemble import assemble
+
+FOLDER = Path(__file__).resolve().parents[2] / "examples"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(f"example_{name}", FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def bits(array):
+    """An array's bits, so that NaN and signed zeros compare too."""
+    return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_emulated_result_is_numpys(name, seed):
+    kernel, arguments, expected = load(name).case(seed)
+    kernel(*arguments)
+    assert expected
+    for position, wanted in expected.items():
+        np.testing.assert_array_equal(bits(arguments[position]), bits(wanted))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "foreign"])
+def test_text_is_assembled_and_spills_nothing(name):
+    kernel, _, _ = load(name).case()
+    resources = assemble(kernel.ptx()).resources[kernel.name]
+    assert resources.spill_stores == resources.spill_loads == 0
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", NAMES)
+def test_gpu_gives_the_emulators_bits(name):
+    torch = pytest.importorskip("torch")
+    kernel, arguments, expected = load(name).case(seed=3)
+    on_gpu = [to_cuda(torch, one) for one in arguments]
+    kernel(*arguments)
+    kernel(*on_gpu)
+    torch.cuda.synchronize()
+    for position in expected:
+        found = on_gpu[position].view(torch.uint8).cpu().numpy().view(arguments[position].dtype).reshape(arguments[position].shape)
+        np.testing.assert_array_equal(bits(found), bits(arguments[position]))
+
+
+def to_cuda(torch, value):
+    if not isinstance(value, np.ndarray) or value.ndim == 0:
+        return value
+    if value.dtype.name == "bfloat16":
+        return torch.from_numpy(value.view(np.int16).copy()).cuda().view(torch.bfloat16)
+    return torch.from_numpy(value.copy()).cuda()
