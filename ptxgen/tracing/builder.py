@@ -366,7 +366,10 @@ class Builder:
         return ir.Guard(operand)
 
     def finish(self) -> None:
-        """The kernel's function has returned: whatever a construct left open is closed."""
+        """The kernel's function has returned: whatever a construct left open is closed, or refused."""
+        from ptxgen.tracing.control import finish
+
+        finish(self)
         for close in self.closers:
             close()
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, Union
 from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.expr import Expr, prove_nonnegative
 
-__all__ = ["Bounds", "Known", "bit_and", "bit_or", "compare_facts", "divide", "fits", "limits", "remainder", "union"]
+__all__ = ["Bounds", "Known", "bit_and", "bit_or", "compare_facts", "divide", "fits", "limits", "remainder", "union", "wrapped"]
 
 
 class Bounds(NamedTuple):
@@ -46,6 +46,11 @@ def fits(expr: Expr, within: tuple[int, int], facts: Sequence[Expr]) -> bool:
     if not facts or len(expr.terms) > _PROVABLE_TERMS:
         return False
     return (low or prove_nonnegative(expr - within[0], facts)) and (high or prove_nonnegative(-expr + within[1], facts))
+
+
+def wrapped(expr: Expr, bits: int, within: tuple[int, int]) -> Bounds:
+    """What is left of an expression that may wrap: the powers of two that divide it divide 2^bits as well."""
+    return Bounds(*within, gcd(expr.divisor(), 1 << (bits - 1)) or 1)
 
 
 def divide(a: Expr, by: int, within: tuple[int, int]) -> Known:

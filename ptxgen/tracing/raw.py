@@ -308,6 +308,8 @@ def _scalar(builder: Builder, match: Match, contract: language.Operand | None, g
         return _vector(tuple(part[0] for part in parts), tuple(part[1] for part in parts))
     if given is sink:
         return ir.Sink(), Given("sink", "_")
+    if hasattr(given, "__ptxgen_value__") and not isinstance(given, Value):  # a named dim
+        given = given.__ptxgen_value__(builder)
     if isinstance(given, Value):
         return operand(builder, given, where, negatable=contract is not None and contract.negatable)
     if isinstance(given, str):

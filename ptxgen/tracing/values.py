@@ -287,7 +287,7 @@ def attach(value: Value, known: Known) -> None:
         if ranges.fits(known, bounds(type), value.builder.facts()):
             value.expr = known
             return
-        known = None
+        known = ranges.wrapped(known, type.bits, bounds(type))
     name = value.operand.name if isinstance(value.operand, ir.Reg) else "constant"
     try:
         value.builder.symbol(name, value, *(known or ()))
@@ -302,7 +302,7 @@ def carry_out(known: Known, sources: Sequence[Value], type: Type) -> Known:
     lo, hi = known.range()
     low, high = bounds(type)
     if lo is None or hi is None or lo < low or hi > high:
-        return None
+        return ranges.wrapped(known, type.bits, bounds(type))
     return Bounds(lo, hi, known.divisor() or 1)
 
 
@@ -315,6 +315,8 @@ def as_value(builder: Builder, given: Any, type: Type, where: Where | None = Non
         For another type, or a number that the type can't hold exactly.
     """
     where = where or here()
+    if hasattr(given, "__ptxgen_value__") and not isinstance(given, Value):  # a named dim
+        given = given.__ptxgen_value__(builder)
     if isinstance(given, Value):
         if given.type.name != type.name:
             raise TraceError(

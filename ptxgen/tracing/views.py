@@ -203,10 +203,10 @@ class View:
     def __getitem__(self, index: Any) -> View:
         """NumPy's basic indexing: an int or traced integer drops the axis, a slice (positive step) keeps it, ``...`` fills up."""
         items = list(index) if isinstance(index, tuple) else [index]
-        if items.count(Ellipsis) > 1:
+        ellipses = [at for at, item in enumerate(items) if item is Ellipsis]  # by identity: == on a traced value makes a predicate
+        if len(ellipses) > 1:
             raise LayoutError(f"index of {self!r} has more than one ellipsis")
-        if Ellipsis in items:
-            at = items.index(Ellipsis)
+        for at in ellipses:
             items[at : at + 1] = [slice(None)] * (self.ndim - len(items) + 1)
         if len(items) > self.ndim:
             raise LayoutError(f"{len(items)} indices into {self!r}, which has {self.ndim} axes")
@@ -216,7 +216,7 @@ class View:
     def _index(self, axis: int, item: Any) -> Any:
         if not isinstance(item, slice):
             return self._index_one(axis, index_expr(item, self.builder, f"index {axis}"))
-        if item == slice(None):
+        if item.start is item.stop is item.step is None:
             return item
         extent = self.shape[axis]
         start = 0 if item.start is None else index_expr(item.start, self.builder, f"start {axis}")
