@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from ptxgen.layouts.errors import PtxgenError
 
-__all__ = ["FIRST_VERSION", "Version", "family", "lowest_target", "order", "runs_on", "target_set"]
+__all__ = ["FIRST_VERSION", "Version", "family", "lowest_target", "order", "runs_on", "spelled", "target_set"]
 
 Version = tuple[int, int]
 
@@ -84,6 +84,23 @@ def target_set(spec: str) -> frozenset[str]:
 def lowest_target(targets: frozenset[str]) -> str:
     """The member that the most devices can load: the lowest number, plain before ``f`` before ``a``."""
     return min(targets, key=lambda target: (order(target)[0], ("", "f", "a").index(order(target)[1])))
+
+
+def spelled(targets: frozenset[str]) -> str:
+    """A set of targets in few words: ``"all"``, ``"sm_90 and newer"``, ``"sm_100a, sm_100f"``."""
+    if targets == frozenset(FIRST_VERSION):
+        return "all"
+    words = []
+    left = set(targets)
+    for target in sorted(targets, key=order):
+        newer = target_set(f"{target}+")
+        if target in left and newer <= targets and len(newer) > 1:
+            words.append(f"{target} and newer")
+            left -= newer
+        elif target in left:
+            words.append(target)
+            left.discard(target)
+    return ", ".join(words) or "none"
 
 
 def runs_on(target: str, device: str) -> bool:

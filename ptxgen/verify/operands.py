@@ -1,0 +1,143 @@
+"""Operands of a text as the contracts' check sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ptxgen.instructions.checking import Given
+from ptxgen.instructions.special import SPECIAL, special_register
+from ptxgen.ir import Address, Element, Float, Int, Neg, Not, Operand, Pair, Reg, RegOffset, Sink, Sym, SymbolRef, Variable, Vec
+from ptxgen.layouts.errors import PtxgenError
+from ptxgen.text.writer import write_operand
+from ptxgen.verify.names import Names
+
+__all__ = ["OperandGiver", "Report", "space_of"]
+
+Report = Callable[[str, str, str], None]
+"""Takes an id, a message and the focus."""
+
+WARP_SIZE = 32
+
+
+class OperandGiver:
+    """Turns operands into `Given` values. What is not declared is reported and given without a type, so that it is reported once."""
+
+    def __init__(self, names: Names, report: Report) -> None:
+        self._names = names
+        self._report = report
+        self.opcode = ""
+
+    def given(self, operand: Operand) -> Given:
+        text = write_operand(operand)
+        if isinstance(operand, Reg):
+            return self._register(operand, text)
+        if isinstance(operand, Int):
+            return Given("int", text, value=operand.value)
+        if isinstance(operand, Float):
+            return Given("float", text)
+        if isinstance(operand, Vec):
+            return Given("vector", text, items=tuple(map(self.given, operand.items)))
+        if isinstance(operand, RegOffset):
+            return self.given(operand.reg)
+        if isinstance(operand, (Not, Neg)):
+            return Given("not" if isinstance(operand, Not) else "register", text, self.given(operand.reg).type)
+        if isinstance(operand, Pair):
+            return Given("pair", text, items=(self.given(operand.first), self.given(operand.second)))
+        if isinstance(operand, Address):
+            return self._address(operand, text)
+        if isinstance(operand, Sink):
+            return Given("sink", text)
+        if isinstance(operand, Element):
+            return self._element(operand, text)
+        return self._symbol(operand, text)
+
+    def list(self, operands: tuple[Operand, ...]) -> Given:
+        """Operands in parentheses."""
+        return Given("list", f"({', '.join(map(write_operand, operands))})", items=tuple(map(self.given, operands)))
+
+    def _register(self, operand: Reg, text: str) -> Given:
+        register = self._names.register(operand.name)
+        if register is None and operand.name in SPECIAL:
+            return self._special(text)
+        if register is None:
+            self._undeclared_register(operand.name)
+            return Given("register", text)
+        if register.vector and operand.part is None:
+            return Given(
+                "vector", text, items=tuple(Given("register", f"{text}.{part}", register.type) for part in "xyzw"[: register.vector])
+            )
+        if operand.part is not None and register.vector and operand.part not in tuple("xyzwrgba"):
+            self._report("no-component", f"{text}: {operand.name} has the components .x to .{'xyzw'[register.vector - 1]}", text)
+        return Given("register", text, register.type)
+
+    def _special(self, text: str) -> Given:
+        try:
+            special, _ = special_register(text)
+        except PtxgenError as error:
+            self._report("no-component", str(error), text)
+            return Given("register", text.partition(".")[0])
+        return Given("register", text, special.type)
+
+    def _undeclared_register(self, name: str) -> None:
+        message = f"the register {name} is not declared here"
+        family = self._names.family_of(name)
+        near = self._names.nearest(name, registers=True)
+        if family:
+            message += f"; {family} ends before it"
+        elif near:
+            message += f"; nearest: {', '.join(near)}"
+        elif name[0] == "%":
+            message += f"; PTX has no special register {name} either (PTX ISA chapter 10)"
+        self._report("undeclared-register", message, name)
+
+    def _address(self, operand: Address, text: str) -> Given:
+        space = ""
+        if isinstance(operand.base, Sym):
+            found = self._names.find(operand.base.name)
+            if isinstance(found, Variable):
+                space = space_of(found)
+            elif found is None:
+                self._undeclared_name(operand.base.name)
+            else:
+                self._report("not-a-variable", f"[{operand.base.name}]: {operand.base.name} is not a variable", operand.base.name)
+        elif isinstance(operand.base, Reg):
+            self._address_register(operand.base)
+        return Given("address", text, items=tuple(map(self.given, operand.rest)), space=space)
+
+    def _address_register(self, base: Reg) -> None:
+        found = self.given(base)
+        if found.type is not None and not (found.type.is_integer or found.type.kind == "bits"):
+            self._report(
+                "address-type",
+                f"{found.text} is .{found.type.name}, and an address is an integer or untyped bits (PTX ISA 6.4.1)\n"
+                "  legal: a register of .b64, .u64, .s64 or, for shared memory, .b32, .u32, .s32",
+                found.text,
+            )
+
+    def _element(self, operand: Element, text: str) -> Given:
+        """``table[2]``: an address where memory is accessed, a value for `mov`."""
+        found = self._names.find(operand.name)
+        if found is None:
+            self._undeclared_name(operand.name)
+        if isinstance(operand.index, Reg):
+            self.given(operand.index)
+        space = space_of(found) if isinstance(found, Variable) else ""
+        return Given("symbol" if self.opcode.startswith("mov") else "address", text, space=space)
+
+    def _symbol(self, operand: Sym | SymbolRef, text: str) -> Given:
+        if operand.name == "WARP_SZ":
+            return Given("int", text, value=WARP_SIZE)
+        found = self._names.find(operand.name)
+        if found is None:
+            self._undeclared_name(operand.name)
+        return Given("symbol", text, space=space_of(found) if isinstance(found, Variable) else "")
+
+    def _undeclared_name(self, name: str) -> None:
+        near = self._names.nearest(name, registers=False)
+        hint = f"; nearest: {', '.join(near)}" if near else ""
+        self._report("undeclared-name", f"{name} is not declared here{hint}", name)
+
+
+def space_of(variable: Variable) -> str:
+    """The state space of a variable, constant banks counted as one."""
+    return variable.space.partition("[")[0]

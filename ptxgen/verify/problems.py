@@ -1,0 +1,52 @@
+"""What `verify` finds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ptxgen.instructions.errors import InstructionError
+
+__all__ = ["Problem", "explained"]
+
+
+class Problem:
+    """One finding about a module.
+
+    Attributes
+    ----------
+    severity : str
+        ``"error"`` (an assembler would refuse it), ``"warning"`` (it assembles, and misbehaves when run) or ``"note"`` (what could not
+        be judged).
+    id : str
+        Which kind of finding, e.g. ``"undeclared-register"``; stable, for filters.
+    message : str
+        What is wrong; further lines give the rule with its ISA section, and what would be legal.
+    position : Position or None
+        Where the statement begins; None for a module that was not read from a text.
+    focus : str
+        The part of the statement that is meant, such as a register's name; empty for the whole.
+    """
+
+    __slots__ = ("focus", "id", "message", "position", "severity")
+
+    def __init__(self, severity: str, id: str, message: str, position: Any, focus: str = "") -> None:
+        self.severity = severity
+        self.id = id
+        self.message = message
+        self.position = position
+        self.focus = focus
+
+    def __str__(self) -> str:
+        place = f"{self.position}: " if self.position is not None else ""
+        return f"{place}{self.severity} {self.id}: {self.message}"
+
+    def __repr__(self) -> str:
+        return f"<{self.severity} {self.id} at {self.position}>"
+
+
+def explained(
+    problem: str, *, opcode: str = "", operand: str = "", rule: str = "", section: str = "", example: str = "", legal: str = ""
+) -> str:
+    """A message in the words and order of every other message about an instruction."""
+    error = InstructionError(problem, opcode=opcode, operand=operand, rule=rule, section=section, example=example, legal=legal)
+    return str(error)
