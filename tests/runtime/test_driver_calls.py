@@ -286,3 +286,66 @@ def test_host_arrays_are_no_gpu_arguments(drive):
         "ArgumentError: saxpy: arguments live on different devices: 'x' on cuda:0, 'y' on the host; move them to one",
         "(4,) None",
     ]
+
+
+STUB_TORCH = """
+import sys, types
+torch = types.ModuleType("torch")
+torch.float32, torch.strided, torch._C = "torch.float32", "strided", types.SimpleNamespace(_cuda_getCurrentRawStream=lambda d: 0x70)
+
+class Tensor:
+    dtype, layout = torch.float32, torch.strided
+    device = types.SimpleNamespace(type="cuda")
+    described = 0
+    def __init__(self, pointer, n): self.pointer, self.shape = pointer, (n,)
+    def is_contiguous(self): return True
+    def data_ptr(self): return self.pointer
+    def get_device(self): return 0
+    def stride(self): return (1,)
+    def element_size(self): return 4
+    def untyped_storage(self):
+        Tensor.described += 1
+        return types.SimpleNamespace(data_ptr=lambda: self.pointer, nbytes=lambda: 4 * self.shape[0])
+
+torch.Tensor = Tensor
+sys.modules["torch"] = torch
+"""
+
+
+def test_the_generated_call_of_torch_tensors(drive):
+    """The second call of a kernel goes through one generated function; a call that does not fit is explained as ever."""
+    said, calls = drive(
+        STUB_TORCH
+        + textwrap.dedent("""
+        k = runner()
+        k(Tensor(0x1000, 1000), Tensor(0x2000, 1000), 2.5)
+        print(Tensor.described)
+        k(Tensor(0x3000, 300), Tensor(0x4000, 300), 3)
+        print(Tensor.described)
+        refused(lambda: k(Tensor(0x3004, 300), Tensor(0x4000, 300), 3.0))
+        refused(lambda: k(Tensor(0x3000, 300), Tensor(0x4000, 301), 3.0))
+        k(Tensor(0, 0), Tensor(0, 0), 3.0)
+        g = runner(grid=lambda dims: (1, 70000) if dims == (7,) else 1)
+        g(Tensor(0x7000, 4), Tensor(0x8000, 4), 1.0)
+        refused(lambda: g(Tensor(0x7000, 7), Tensor(0x8000, 7), 1.0))
+        k.prepare(Tensor(0x5000, 5), Tensor(0x6000, 5), 5.0)()
+        """)
+    )
+    assert said == [
+        "2",
+        "2",
+        "ArgumentError: saxpy: argument 'x' is at an address that is 4 modulo 16; the signature wants 16-byte alignment. "
+        "Fix: x.copy() moves it to a fresh allocation",
+        "ArgumentError: saxpy: dimension 'n' is 300 by axis 0 of 'x' but 301 by axis 0 of 'y'; one name has one value",
+        "LaunchError: saxpy: grid.y = 70000; a grid has 1 to 65535 blocks along y; put the large axis into x",
+    ]
+    assert [call for call in calls if call.startswith(("launch", "params"))] == [
+        "launch 8 1 1 | 128 1 1 | 0 | 0x70 | 0",
+        "params 1000 2000 2.5 1000",
+        "launch 3 1 1 | 128 1 1 | 0 | 0x70 | 0",
+        "params 3000 4000 3 300",
+        "launch 1 1 1 | 128 1 1 | 0 | 0x70 | 0",
+        "params 7000 8000 1 4",
+        "launch 1 1 1 | 128 1 1 | 0 | 0x70 | 0",
+        "params 5000 6000 5 5",
+    ]
