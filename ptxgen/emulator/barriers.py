@@ -1,4 +1,4 @@
-"""Barriers: who waits where, and who is released (ISA 9.7.13.1, "bar, barrier", and 9.7.13.2, "bar.warp.sync")."""
+"""Barriers: who waits where, and who is released (ISA "bar, barrier" and "bar.warp.sync")."""
 
 from __future__ import annotations
 
@@ -57,7 +57,6 @@ class Barriers:
         self._true = np.zeros((BARRIERS, blocks), np.int64)
         self._threads = np.zeros((BARRIERS, blocks), np.int64)
         self._counted = np.zeros((BARRIERS, blocks), np.bool_)
-        self._gone = np.zeros(blocks, np.int64)
         self._waiting: list[list[_Waiting]] = [[] for _ in range(BARRIERS)]
         self._warps: list[_Waiting] = []
         self._clusters: ClusterBarrier | None = None
@@ -111,15 +110,23 @@ class Barriers:
         return free + self._complete(barrier)
 
     def _complete(self, barrier: int) -> list[Group]:
-        """Release the blocks where all who are expected have arrived; exited threads are not waited for (ISA 9.7.12.7, "exit")."""
+        """Release the blocks where all who are expected have arrived; exited threads are not waited for (ISA "exit")."""
         there = self._arrived[barrier]
-        complete = (there > 0) & (there + np.where(self._counted[barrier], 0, self._gone) >= self._expected[barrier])
+        complete = (there > 0) & (there + np.where(self._counted[barrier], 0, self._exited()) >= self._expected[barrier])
         if not complete.any():
             return []
         short = complete & (there < self._expected[barrier])
         if short.any():
             self._report_exited(barrier, short)
         return self._release(barrier, complete)
+
+    def _exited(self) -> Array:
+        """What the exited threads of each block would have counted at a barrier."""
+        wave = self._wave
+        if wave.all_alive:
+            return np.zeros(1, np.int64)
+        gone = ~wave.alive
+        return np.bincount(wave.threads.block[gone], wave.threads.weight[gone], wave.threads.blocks).astype(np.int64)
 
     def _report_exited(self, barrier: int, short: Array) -> None:
         """The ISA lets exiting threads release a barrier, but whoever waits there counted on them."""
@@ -238,10 +245,8 @@ class Barriers:
         self._warps = kept
         return free
 
-    def after_exit(self, index: Array) -> None:
+    def after_exit(self) -> None:
         """Threads have exited: those who waited for them alone go on."""
-        threads = self._wave.threads
-        self._gone += np.bincount(threads.block[index], threads.weight[index], len(self._gone)).astype(np.int64)
         free: list[Group] = []
         for barrier in range(BARRIERS):
             if self._waiting[barrier]:
@@ -249,7 +254,7 @@ class Barriers:
         if self._warps:
             free += self._release_warps()
         if self._clusters is not None:
-            free += self._clusters.exited(index)
+            free += self._clusters.advance()
         for group in free:
             self._wave.pool.push(group)
 

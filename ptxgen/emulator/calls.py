@@ -13,6 +13,7 @@ from ptxgen.emulator.memory import FIRST
 from ptxgen.emulator.operands import Get, Put
 from ptxgen.emulator.schedule import Group
 from ptxgen.emulator.scopes import Location
+from ptxgen.instructions.registry import lookup
 from ptxgen.instructions.types import type_named
 from ptxgen.ir import Call, Function, Reg, Sink, Sym
 
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from ptxgen.emulator.machine import Wave
 
 __all__ = ["CallSite", "lower_call", "lower_return"]
+
+
+def _section() -> str:
+    """Of the ISA, "call"."""
+    return lookup("call")[0].entry.section
 
 
 class CallSite:
@@ -53,7 +59,7 @@ class CallSite:
 
     def _pair(self, actuals: Any, formals: list[Formal], callee: Code, make: Any) -> list[_Move]:
         if len(actuals) != len(formals):
-            raise self.low.refuse(f"{callee.name} takes {len(formals)} operands here, not {len(actuals)}", section="9.7.12.5")
+            raise self.low.refuse(f"{callee.name} takes {len(formals)} operands here, not {len(actuals)}", section=_section())
         return [make(self.low, actual, formal, callee) for actual, formal in zip(actuals, formals) if not isinstance(actual, Sink)]
 
 
@@ -126,7 +132,7 @@ def lower_call(low: Lowering) -> Control:
         if callee is None:
             known: Function | None = program.module.functions.get(statement.target.name)
             problem = "is declared without a body" if known is not None else "is no function of this module"
-            raise low.refuse(f"{statement.target.name} {problem}", section="9.7.12.5")
+            raise low.refuse(f"{statement.target.name} {problem}", section=_section())
         direct = callee
         return lambda wave, group: [_enter(wave, group, site, direct)]
     get = low.source(statement.target, type_named("u64"))

@@ -1,4 +1,4 @@
-"""The barrier of a cluster: split into arrival and wait (ISA 9.7.13.3, "barrier.cluster")."""
+"""The barrier of a cluster: split into arrival and wait (ISA "barrier.cluster")."""
 
 from __future__ import annotations
 
@@ -29,18 +29,17 @@ class ClusterBarrier:
 
     def arrive(self, group: Group) -> list[Group]:
         self._arrivals[self._wave.indices(group.index)] += 1
-        return [group.at(group.pc + 1), *self._advance()]
+        return [group.at(group.pc + 1), *self.advance()]
 
     def wait(self, group: Group, statement: Instruction) -> list[Group]:
         self.waiting.append((group, statement))
-        return self._advance()
+        return self.advance()
 
-    def exited(self, index: Array) -> list[Group]:
-        """Threads have exited: nobody waits for them."""
-        return self._advance()
+    def advance(self) -> list[Group]:
+        """Complete the phases that every living thread of a cluster has arrived in, and let go who waited for them.
 
-    def _advance(self) -> list[Group]:
-        """Complete the phases that every living thread of a cluster has arrived in, and let go who waited for them."""
+        Exited threads count as arrived (ISA "exit").
+        """
         never = np.iinfo(np.int64).max
         fewest = np.full(len(self._phase), never)
         np.minimum.at(fewest, self._cluster, np.where(self._wave.alive, self._arrivals, never))

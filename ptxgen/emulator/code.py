@@ -60,7 +60,7 @@ class Code:
         return register
 
     def carry(self) -> Register:
-        """CC.CF, which every function has once (ISA 9.7.2)."""
+        """CC.CF, which every function has once."""
         if self._carry is None:
             self._carry = self.new_register("CC.CF", type_named("pred"))
         return self._carry

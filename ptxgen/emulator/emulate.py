@@ -8,6 +8,7 @@ from typing import Any, Union
 import numpy as np
 from numpy.typing import NDArray
 
+from ptxgen.emulator.frames import Frame
 from ptxgen.emulator.machine import Wave
 from ptxgen.emulator.memory import Memory, argument_regions
 from ptxgen.emulator.program import Program
@@ -84,11 +85,14 @@ def emulate(
     memory = Memory(reports, checks)
     program.fill(memory, _pack(program, arguments, memory))
     steps = instructions = 0
+    frames: dict[tuple[int, int], Frame] = {}
     with np.errstate(all="ignore"):
         for first, blocks in _waves(launch, resident_threads):
             threads = Threads(launch, first, blocks)
             program.block_memory(memory, blocks, threads.count)
-            wave = Wave(program, threads, memory, reports, seed=seed, step_limit=step_limit, checks=checks)
+            wave = Wave(
+                program, threads, memory, reports, seed=seed, step_limit=step_limit, checks=checks, frames=frames
+            )
             try:
                 wave.run()
             except StopEmulation:

@@ -10,10 +10,11 @@ import numpy as np
 from ptxgen.emulator.frames import Frame
 from ptxgen.emulator.operands import Array, Get, Put, constant, dtype_of, read_register, sink, write_register
 from ptxgen.emulator.scopes import Location, Scope
-from ptxgen.emulator.threads import is_special, special_register
+from ptxgen.emulator.threads import special_register
 from ptxgen.instructions.checking import Given, check
 from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.registry import Match
+from ptxgen.instructions.special import SPECIAL
 from ptxgen.instructions.types import Type, type_named
 from ptxgen.ir import Address, Call, Float, Guard, Instruction, Int, Not, Pair, Reg, Sink, Sym, SymbolRef, Vec
 
@@ -135,16 +136,18 @@ class Lowering:
             return self._symbol_source(operand, of)
         raise self.refuse(f"the emulator cannot read {operand!r}")
 
-    def sources(self, operand: Any, of: Type, count: int) -> list[Get]:
+    def sources(self, operand: Any, of: Type) -> list[Get]:
         """The registers of a vector operand."""
-        return [self.source(item, of) for item in self.elements(operand, count)]
+        return [self.source(item, of) for item in self.elements(operand)]
 
-    def elements(self, operand: Any, count: int = 0) -> tuple[Any, ...]:
-        """A vector's elements; a register declared as a vector is taken apart."""
+    def elements(self, operand: Any) -> tuple[Any, ...]:
+        """A vector's elements; a register declared as a vector, or a special one, is taken apart."""
         if isinstance(operand, Vec):
             return operand.items
         if isinstance(operand, Reg) and operand.part is None and self.scope.vector(operand.name):
             return tuple(Reg(operand.name, part) for part in "xyzw"[: self.scope.vector(operand.name)])
+        if isinstance(operand, Reg) and operand.part is None and operand.name in SPECIAL and SPECIAL[operand.name].components:
+            return tuple(Reg(operand.name, part) for part in SPECIAL[operand.name].components)
         return (operand,)
 
     def _register_source(self, operand: Reg, of: Type) -> Get:
@@ -152,7 +155,7 @@ class Lowering:
         if register is not None:
             shown = operand.name + (f".{operand.part}" if operand.part else "")
             return read_register(register.slot, register.type, of, self.statement, shown)
-        if not is_special(operand.name):
+        if operand.name not in SPECIAL:
             raise self.refuse(f"{operand.name} is not declared", section="5.3", legal=f".reg .{of.name} {operand.name};")
         by_thread, by_clock = special_register(operand.name, operand.part)
         dtype = dtype_of(of)
@@ -303,7 +306,7 @@ def lower_function(low: Lowering, function: Callable[..., Any]) -> Run:
         contract = low.match.entry.operands[name]
         of = low.operand_type(name)
         if contract.role in ("in", "inout"):
-            gets += low.sources(operand, of, 1)
+            gets += low.sources(operand, of)
         if contract.role in ("out", "inout"):
             puts += [low.target(item, of) for item in low.elements(operand)]
     return _compose(gets, puts, function)

@@ -26,7 +26,7 @@ DEPTH_LIMIT = 4096
 
 
 class Wave:
-    """The state of one wave of blocks.
+    """The state of one wave of blocks; it takes over the register files (`frames`) of the wave before.
 
     Attributes
     ----------
@@ -39,11 +39,20 @@ class Wave:
     steps, instructions : int
         Counters of `EmulationResult`.
     alive : array of bool
-        Threads that have not exited.
+        Threads that have not exited; `all_alive` while none has.
     """
 
     def __init__(
-        self, program: Program, threads: Threads, memory: Memory, reports: ReportBook, *, seed: int, step_limit: int, checks: bool
+        self,
+        program: Program,
+        threads: Threads,
+        memory: Memory,
+        reports: ReportBook,
+        *,
+        seed: int,
+        step_limit: int,
+        checks: bool,
+        frames: dict[tuple[int, int], Frame] | None = None,
     ) -> None:
         self.program = program
         self.threads = threads
@@ -55,9 +64,10 @@ class Wave:
         self.steps = 0
         self.instructions = 0
         self.alive = np.ones(threads.count, np.bool_)
+        self.all_alive = True
         self.pool = Pool(threads, seed)
         self.barriers = Barriers(self)
-        self._frames: dict[tuple[int, int], Frame] = {}
+        self._frames = _fresh(frames, threads.count)
         self._sites: dict[int, Array] = {}
         memory.threads = threads
         memory.instances = {"shared": threads.block, "local": np.arange(threads.count)}
@@ -124,7 +134,8 @@ class Wave:
     def retire(self, index: Any) -> None:
         """Threads exit."""
         self.alive[slice(None) if index is None else index] = False
-        self.barriers.after_exit(self.indices(index))
+        self.all_alive = False
+        self.barriers.after_exit()
 
     # ---- running ------------------------------------------------------------------------------------------------------
 
@@ -184,3 +195,14 @@ class Wave:
     def _past_limit(self, statement: Instruction | Call | None, group: Group) -> None:
         message = f"{int(self.alive.sum())} threads have not ended after {self.step_limit} steps: endless, or raise step_limit"
         self.reports.add("step limit", message, statement, self.threads, self.indices(group.index)[:1])
+
+
+def _fresh(frames: dict[tuple[int, int], Frame] | None, threads: int) -> dict[tuple[int, int], Frame]:
+    """Register files of an earlier wave, emptied; new ones where it had another number of threads. Their pages are the costly part."""
+    if frames is None:
+        return {}
+    if any(frame.threads != threads for frame in frames.values()):
+        frames.clear()
+    for frame in frames.values():
+        frame.forget()
+    return frames

@@ -36,6 +36,10 @@ GLOBAL_ALIGN = 1 << 12
 WORDS: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
+Variables = Sequence[tuple[int, int, str]]
+"""What lies where in a region: offset, bytes, name."""
+
+
 class Region:
     """Bytes that are addressed from `start`; with `stride`, one instance of them for each thread or block.
 
@@ -70,7 +74,7 @@ class Region:
         stride: int = 0,
         tracked: bool = False,
         writable: bool = True,
-        variables: Sequence[tuple[int, int, str]] = (),
+        variables: Variables = (),
     ) -> None:
         self.name = name
         self.start = start
@@ -116,11 +120,11 @@ class Region:
         if self.written is not None:
             self.written[...] = 0
 
-    def describe(self, offset: int) -> tuple[str, int]:
+    def describe(self, offset: int, variables: Variables | None = None) -> tuple[str, int]:
         """The variable that holds or lies nearest to a byte, and the offset from its start."""
         best = (self.name, offset)
         distance = None
-        for start, size, name in self.variables:
+        for start, size, name in self.variables if variables is None else variables:
             away = max(start - offset, offset - (start + size - 1), 0)
             if distance is None or away < distance:
                 best, distance = (name, offset - start), away
@@ -128,18 +132,30 @@ class Region:
 
 
 class Access:
-    """What a load or store asks for: `count` words of `width` bytes, naturally aligned as a whole."""
+    """What a load or store asks for: `count` words of `width` bytes, naturally aligned as a whole.
 
-    __slots__ = ("count", "hint", "nbytes", "shift", "space", "statement", "width")
+    `frame` tells the variables of the function around it, for messages about local memory.
+    """
 
-    def __init__(self, statement: Instruction, space: str, width: int, count: int) -> None:
+    __slots__ = ("count", "frame", "hint", "nbytes", "shift", "space", "statement", "width", "windows")
+
+    def __init__(self, statement: Instruction, space: str, width: int, count: int, frame: Variables = ()) -> None:
         self.statement = statement
         self.space = space
         self.width = width
         self.count = count
         self.nbytes = width * count
         self.shift = width.bit_length() - 1
+        self.frame = frame
         self.hint: Region | None = None
+        self.windows: dict[str, Access] = {}
+
+    def within(self, space: str) -> Access:
+        """The same access in one state space: what a generic one comes to."""
+        found = self.windows.get(space)
+        if found is None:
+            found = self.windows[space] = Access(self.statement, space, self.width, self.count, self.frame)
+        return found
 
 
 Piece = tuple[Any, Region, Array]
@@ -161,6 +177,7 @@ class Memory:
         self._starts: Array = np.zeros(0, np.int64)
         self.instances: dict[str, Array] = {}
         self.threads: Any = None
+        self.frame_bytes = 1
 
     def add_global(self, region: Region) -> None:
         self.globals.append(region)
@@ -273,9 +290,8 @@ class Memory:
     def _window(self, access: Access, window: int, address: Array) -> tuple[Access, Array]:
         for space, start in WINDOWS.items():
             if window == start >> WINDOW_SHIFT:
-                return Access(access.statement, space, access.width, access.count), address - start
-        inner = Access(access.statement, "global", access.width, access.count)
-        return inner, address
+                return access.within(space), address - start
+        return access.within("global"), address
 
     # ---- accesses -----------------------------------------------------------------------------------------------------
 
@@ -327,9 +343,11 @@ class Memory:
         """Positions among the accessing threads, as thread indices of the wave."""
         return chosen if index is None else index[chosen]
 
-    def _show(self, region: Region, address: int) -> tuple[str, int, str]:
-        name, offset = region.describe(address - region.start)
-        return name, offset, f"{address:#x}"
+    def _describe(self, access: Access, region: Region, offset: int) -> tuple[str, int]:
+        """The variable at an offset in a region; local memory holds one frame of `frame_bytes` for each call depth."""
+        if region.name == "local" and 0 <= offset < region.extent:
+            return region.describe(offset % self.frame_bytes, access.frame)
+        return region.describe(offset)
 
     def _fault(self, access: Access, chosen: Array, address: Array, index: Any, region: Region | None) -> None:
         first = int(address[0])
@@ -337,8 +355,8 @@ class Memory:
         if region is None:
             message, name, offset = f"{access.nbytes} bytes at {space} address {first:#x}, where nothing is", "", None
         else:
-            name, offset, shown = self._show(region, first)
-            message = f"{access.nbytes} bytes at {space} address {shown}: {_against(region, name, offset, access.nbytes)}"
+            name, offset = self._describe(access, region, first - region.start)
+            message = f"{access.nbytes} bytes at {space} address {first:#x}: {_against(region, name, offset, access.nbytes)}"
         threads = self._threads(chosen, index)
         self.reports.add(
             "out of bounds", message, access.statement, self.threads, threads, address=first, variable=name, offset=offset
@@ -346,8 +364,8 @@ class Memory:
 
     def _misaligned(self, access: Access, chosen: Array, address: Array, index: Any, region: Region) -> None:
         first = int(address[0])
-        name, offset, shown = self._show(region, first)
-        message = f"{access.nbytes} bytes at address {shown} ({name}{_plus(offset)}), which is no multiple of {access.nbytes}"
+        name, offset = self._describe(access, region, first - region.start)
+        message = f"{access.nbytes} bytes at address {first:#x} ({name}{_plus(offset)}), which is no multiple of {access.nbytes}"
         threads = self._threads(chosen, index)
         self.reports.add(
             "misaligned", message, access.statement, self.threads, threads, address=first, variable=name, offset=offset
@@ -357,7 +375,7 @@ class Memory:
         """Address, variable and offset behind the word index of one access."""
         byte = int(flat[position] if flat.size > 1 else flat.reshape(-1)[0]) << access.shift
         offset = byte % region.stride if region.stride else byte
-        name, inside = region.describe(offset)
+        name, inside = self._describe(access, region, offset)
         return region.start + offset, name, inside
 
     def _read_only(self, access: Access, region: Region, flat: Array, chosen: Any, index: Any, count: int) -> None:
@@ -439,6 +457,9 @@ def argument_regions(memory: Memory, arrays: Sequence[tuple[str, Array]]) -> lis
     memory : Memory
     arrays : sequence of (name, array)
     """
+    for name, array in arrays:
+        if array.dtype.hasobject:
+            raise PtxgenError(f"argument {name}: an array of Python objects has no bytes that a kernel could read")
     roots = [_root_bounds(array) for _, array in arrays]
     order = sorted(range(len(arrays)), key=lambda number: roots[number])
     groups: list[tuple[int, int, list[int]]] = []
@@ -480,8 +501,6 @@ def _bounds(array: Array) -> tuple[int, int]:
 
 def _root_bounds(array: Array) -> tuple[int, int]:
     """The bytes of the array that owns an argument's memory, as far as numpy knows it."""
-    if not isinstance(array, np.ndarray):
-        raise PtxgenError(f"an argument is a NumPy array or the bytes of a scalar, not {type(array).__name__}")
     low, high = _bounds(array)
     owner: Any = array
     while isinstance(owner.base, np.ndarray):

@@ -9,8 +9,8 @@ import numpy as np
 from ptxgen.emulator.code import Code
 from ptxgen.emulator.memory import FIRST, GLOBAL_ALIGN, GLOBAL_GAP, GLOBAL_START, Memory, Region
 from ptxgen.emulator.scopes import Location, Scope
-from ptxgen.emulator.variables import Layout, alignment_of, initial_bytes, size_of
-from ptxgen.ir import Address, Call, Function, Instruction, Module, Sym, SymbolRef, Targets, Variable, Vec, walk
+from ptxgen.emulator.variables import Layout, alignment_of, extents, initial_bytes, size_of
+from ptxgen.ir import Address, Call, Function, Instruction, Module, RegDecl, Sym, SymbolRef, Targets, Variable, Vec, walk
 from ptxgen.layouts.errors import PtxgenError
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ class Program:
         for item in module.items:
             if isinstance(item, Variable):
                 self.scope.variables[item.name] = self.place(item)
+            elif isinstance(item, RegDecl):
+                self.scope.declare(item)
         self._place_shared_of_bodies()
         self._place_dynamic(dynamic_shared)
         self.call_sites: list[CallSite] = []
@@ -147,17 +149,17 @@ class Program:
                 content = initial_bytes(placed.variable, self._symbol_value)
                 data[placed.offset : placed.offset + placed.size] = np.frombuffer(content, np.uint8)
             memory.spaces["const"] = Region(
-                "const", FIRST["const"], data, writable=False, variables=_extents(self.constants)
+                "const", FIRST["const"], data, writable=False, variables=extents(self.constants)
             )
         if parameters:
             data = np.frombuffer(parameters, np.uint8)
-            memory.spaces["param"] = Region("param", FIRST["param"], data, writable=False, variables=_extents(self.parameters))
+            memory.spaces["param"] = Region("param", FIRST["param"], data, writable=False, variables=extents(self.parameters))
 
     def block_memory(self, memory: Memory, blocks: int, threads: int) -> None:
         """Create shared memory for the blocks and local memory for the threads of a wave."""
         if self.shared_bytes:
             stride = -(-self.shared_bytes // SHARED_ALIGN) * SHARED_ALIGN
-            variables = _extents(self.shared)
+            variables = extents(self.shared)
             variables += [
                 (location.address - FIRST["shared"], location.size, location.variable.name) for location in self._externs
             ]
@@ -166,15 +168,12 @@ class Program:
                 extent=self.shared_bytes, stride=stride, tracked=True, variables=variables,
             )  # fmt: skip
         if self.frame_bytes:
+            memory.frame_bytes = self.frame_bytes
             stride = self.frame_bytes
             memory.spaces["local"] = Region(
                 "local", FIRST["local"], np.zeros(threads * stride, np.uint8),
-                stride=stride, extent=stride, tracked=True, variables=_extents(self.entry.frame),
+                stride=stride, extent=stride, tracked=True,
             )  # fmt: skip
-
-
-def _extents(layout: Layout) -> list[tuple[int, int, str]]:
-    return [(placed.offset, placed.size, placed.name) for placed in layout.placed]
 
 
 def _no_register(name: str) -> Any:

@@ -26,8 +26,8 @@ FAIR_BURST = 64
 """Blocks of instructions that such a turn lasts."""
 
 STRANDS = 4
-SPLIT_CHANCE = 1 / 16
-STRAY_CHANCE = 1 / 8
+SPLIT_CHANCE = 1 / 4
+STRAY_CHANCE = 1 / 4
 
 
 class Group:

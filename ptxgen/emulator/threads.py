@@ -177,6 +177,8 @@ _SINGLE: dict[str, Callable[[Threads], Array]] = {
     "%aggr_smem_size": lambda threads: _constant(threads.launch.static_shared + threads.launch.dynamic_shared),
     "%reserved_smem_offset_begin": lambda threads: _constant(0),
     "%reserved_smem_offset_end": lambda threads: _constant(0x400),
+    "%reserved_smem_offset_0": lambda threads: _constant(0),
+    "%reserved_smem_offset_1": lambda threads: _constant(0),
     "%reserved_smem_offset_cap": lambda threads: _constant(0x400),
     "%current_graph_exec": lambda threads: _constant(0, np.uint64),
 }
@@ -191,24 +193,19 @@ _CLOCKS: dict[str, Callable[[int], Array]] = {
 }
 
 
-def is_special(name: str) -> bool:
-    """Whether a register's name is a special register's."""
-    return name in _SINGLE or name in _TRIPLES or name in _CLOCKS or name[:4] == "%pm" + name[3:4] or name.startswith("%envreg")
-
-
 def special_register(name: str, part: str | None) -> tuple[Callable[[Threads], Array] | None, Callable[[int], Array] | None]:
     """How to compute a special register: from the wave's threads, or (clocks) from the number of steps issued so far.
 
     Raises
     ------
     PtxgenError
-        If the ISA has no such register, or the emulator gives it no meaning.
+        If the emulator gives the register no meaning.
     """
     if name in _CLOCKS:
         return None, _CLOCKS[name]
     if name in _TRIPLES:
         if part == "w":
-            return (lambda threads: _constant(0 if name in ("%tid", "%ctaid", "%cluster_ctaid", "%clusterid") else 1)), None
+            return (lambda threads: _constant(0)), None
         if part not in _AXES:
             raise PtxgenError(f"{name} is read one component at a time: {name}.x, {name}.y or {name}.z (PTX ISA 10)")
         triple, axis = _triple(name), _AXES[part]
@@ -217,4 +214,4 @@ def special_register(name: str, part: str | None) -> tuple[Callable[[Threads], A
         return _SINGLE[name], None
     if name.startswith(("%pm", "%envreg")):
         return (lambda threads: _constant(0, np.uint64 if name.endswith("_64") else np.uint32)), None
-    raise PtxgenError(f"{name} is neither declared nor a special register that the emulator knows (PTX ISA 10)")
+    raise PtxgenError(f"the emulator cannot read {name} yet (PTX ISA 10)")

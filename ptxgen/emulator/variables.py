@@ -10,7 +10,7 @@ from ptxgen.instructions.types import type_named
 from ptxgen.ir import Float, Int, SymbolRef, Variable
 from ptxgen.layouts.errors import PtxgenError
 
-__all__ = ["Layout", "Placed", "alignment_of", "element_bytes", "initial_bytes", "size_of"]
+__all__ = ["Layout", "Placed", "alignment_of", "element_bytes", "extents", "initial_bytes", "size_of"]
 
 
 def element_bytes(variable: Variable) -> int:
@@ -59,6 +59,11 @@ class Layout:
         self.placed.append(placed)
         self.size = placed.offset + placed.size
         return placed
+
+
+def extents(layout: Layout) -> list[tuple[int, int, str]]:
+    """Offset, bytes and name of what a layout has placed."""
+    return [(placed.offset, placed.size, placed.name) for placed in layout.placed]
 
 
 def initial_bytes(variable: Variable, address: Callable[[SymbolRef], int]) -> bytes:

@@ -8,7 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ptxgen.emulator.semantics.table import gaps
+from ptxgen.emulator.numerics import NumericsError
+from ptxgen.emulator.semantics.table import gaps, lookup_semantics
+from ptxgen.instructions.grammar import forms
+from ptxgen.instructions.registry import Match, entries
 
 RNG = np.random.default_rng(7)
 U32 = np.concatenate([RNG.integers(0, 2**32, 50, dtype=np.uint32), np.array([0, 1, 2**31, 2**32 - 1, 2**31 - 1, 31], np.uint32)])
@@ -83,12 +86,8 @@ def test_carryless_product(apply) -> None:
         return total
 
     pairs = list(zip(integers(U64), integers(V64)))
-    text = "mov.b64 {{%r1, %r2}}, {a}; clmad.{part}.u64 {d}, {a}, {b}, {a};"
-    from ptxgen.instructions.registry import lookup
-
-    assert lookup("clmad.lo.u64")
     for part, shift in (("lo", 0), ("hi", 64)):
-        found = apply(text.replace("{part}", part), "u8", U64, V64)
+        found = apply(f"clmad.{part}.u64 {{d}}, {{a}}, {{b}}, {{a}};", "u8", U64, V64)
         assert integers(found) == [(product(a, b) >> shift ^ a) % 2**64 for a, b in pairs]
 
 
@@ -201,3 +200,40 @@ def test_wider_bf16_pairs_are_exact(apply) -> None:
     codes = np.arange(256, dtype=np.uint16) * 257
     found = apply("cvt.rn.bf16x2.e4m3x2 {d}, {a};", "u4", codes).view(ml_dtypes.bfloat16)[::2].astype(np.float32)
     np.testing.assert_array_equal(found, np.arange(256, dtype=np.uint8).view(ml_dtypes.float8_e4m3fn).astype(np.float32))
+
+
+def test_every_form_of_the_registry_is_compiled_or_refused_by_name() -> None:
+    """What is refused is refused for a stated reason; everything else gives a function."""
+    refused: dict[str, int] = {}
+    for entry in entries():
+        kind, make = lookup_semantics(entry)
+        if kind != "semantics":
+            continue
+        for form in forms(entry):
+            for bindings in form.combinations():
+                try:
+                    assert callable(make(Match(form.opcode(bindings), form, bindings)))
+                except NumericsError:
+                    refused[f"{entry.family}/{entry.name}"] = refused.get(f"{entry.family}/{entry.name}", 0) + 1
+    assert set(refused) == {
+        "conversion/cvt (from two narrow values)",  # scaling, s2f6x2, satfinite to bf16x2
+        "conversion/cvt (four .f32 to four narrow values)",  # stochastic rounding
+        "conversion/cvt (to two narrow values)",  # s2f6x2, scaling
+        "conversion/cvt (two .f32 to a pair of halves)",  # stochastic rounding
+        "half/fma",  # .oob
+        "mixed/add",  # pairs of .f32 rounded to pairs of 16-bit floats
+        "mixed/mul",
+        "mixed/sub",
+    }
+
+
+def test_packed_comparison(apply) -> None:
+    a, b = U32.view(np.int8).reshape(-1, 4), V32.view(np.int8).reshape(-1, 4)
+    found = apply("set.lt.s8x4 {d}, {a}, {b};", "u4", U32, V32).view(np.int8).reshape(-1, 4)
+    np.testing.assert_array_equal(found, -(a < b).astype(np.int8))
+
+
+def test_mixed_precision(apply) -> None:
+    half = np.array([1.5, -2.0, 6e-8], np.float16)
+    single = np.array([0.25, 1e10, 1.0], np.float32)
+    np.testing.assert_array_equal(apply("add.f32.f16 {d}, {a}, {b};", "f4", half, single), half.astype(np.float32) + single)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ptxgen.instructions.special import SPECIAL
+
 SEEDS = [0, 1, 2, 3]
 THREAD = "mov.u32 %r50, %tid.x; ld.param.u64 %rd30, [a]; mad.wide.u32 %rd30, %r50, 4, %rd30;"
 
@@ -270,3 +272,12 @@ def test_special_registers(run) -> None:
     thread = np.arange(24)
     expected = np.stack([thread % 4, thread // 4 % 3, thread // 12, thread, np.full(24, 3), (1 << thread) - 1], 1)
     np.testing.assert_array_equal(out, np.broadcast_to(expected, out.shape))
+
+
+def test_every_special_register_can_be_read(run) -> None:
+    for name, register in SPECIAL.items():
+        target = {"pred": "%p1", "u32": "%r1", "b32": "%r1", "u64": "%rd1", "b64": "%rd1"}[register.type.name]
+        for component in register.components or ("",):
+            text = f"{name}.{component}" if component else name
+            assert run(f"mov.{register.type.name} {target}, {text};", block=40).ok, text
+    assert run("mov.v4.u32 {%r1, %r2, %r3, %r4}, %tid;", block=40).ok

@@ -7,6 +7,7 @@ import pytest
 
 from ptxgen.emulator import EmulationError, emulate
 from ptxgen.instructions.errors import InstructionError
+from ptxgen.layouts.errors import PtxgenError
 from ptxgen.text import read
 
 THREAD = "mov.u32 %r50, %tid.x; ld.param.u64 %rd30, [a]; mad.wide.u32 %rd30, %r50, 4, %rd30;"
@@ -122,7 +123,9 @@ def test_barrier_with_a_count_nobody_completes(run) -> None:
 
 def test_step_limit(run) -> None:
     result = run("L: bra L;", block=32, step_limit=1000)
-    assert messages(result) == ["bra: step limit: 32 threads have not ended after 1000 steps: endless, or raise step_limit (block 0, thread 0)"]
+    assert messages(result) == [
+        "bra: step limit: 32 threads have not ended after 1000 steps: endless, or raise step_limit (block 0, thread 0)"
+    ]
 
 
 def test_the_run_can_stop_at_its_first_report(run) -> None:
@@ -152,9 +155,34 @@ def test_refusals_before_anything_runs(run) -> None:
     with pytest.raises(InstructionError) as error:
         run("cvt.rs.f16x2.f32 %r1, %f1, %f2, %r2;")
     assert "stochastic rounding (.rs) is not emulated" in str(error.value)
-    with pytest.raises(InstructionError, match="%r1 is .b32 where the instruction takes .u64"):
+    with pytest.raises(InstructionError, match=r"%r1 is .b32 where the instruction takes .u64"):
         run("add.u64 %rd1, %r1, 1;")
     with pytest.raises(InstructionError, match="NOWHERE is no label of this function"):
         run("bra NOWHERE;")
     with pytest.raises(InstructionError, match="%x is not declared"):
         run("mov.u32 %r1, %x;")
+
+
+def test_local_variables_are_named_at_every_call_depth(run) -> None:
+    before = ".func f() { .local .b32 pad; .local .b32 inner; .reg .b32 %x; ld.local.b32 %x, [inner]; ret; }"
+    result = run("call f;", before=before, block=4)
+    assert messages(result) == [
+        "ld.local.b32: unwritten memory: 4 bytes at inner byte 0 are read, which nothing has written (block 0, thread 0 and 3 more)"
+    ]
+
+
+def test_a_missing_barrier_shows_under_some_seed(run) -> None:
+    body = f"""{THREAD} .shared .align 4 .b32 s[128];
+        mov.u32 %r1, s; mad.lo.u32 %r2, %r50, 4, %r1; st.shared.u32 [%r2], %r50;
+        BARRIER
+        xor.b32 %r3, %r50, 64; mad.lo.u32 %r3, %r3, 4, %r1; ld.shared.u32 %r4, [%r3]; st.global.u32 [%rd30], %r4;"""
+    out = np.zeros(128, np.uint32)
+    kinds = {report.kind for seed in range(1, 9) for report in run(body.replace("BARRIER", ""), out, block=128, seed=seed).reports}
+    assert kinds == {"unwritten memory"}
+    for seed in range(9):
+        assert run(body.replace("BARRIER", "bar.sync 0;"), out, block=128, seed=seed).ok
+
+
+def test_arrays_of_objects_are_refused(run) -> None:
+    with pytest.raises(PtxgenError, match="argument a: an array of Python objects"):
+        run("ret;", np.array([object()]))

@@ -1,4 +1,4 @@
-"""Barriers of a block, a warp and a cluster (ISA 9.7.13.1 to 9.7.13.3)."""
+"""Barriers of a block, a warp and a cluster (ISA "Parallel Synchronization and Communication Instructions")."""
 
 from __future__ import annotations
 

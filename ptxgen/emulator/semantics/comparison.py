@@ -1,4 +1,4 @@
-"""Comparison and selection (ISA 9.7.6 and 9.7.7)."""
+"""Comparison and selection, 16-bit floats included (ISA "Comparison and Selection Instructions")."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COMBINE: dict[str, Callable[[Array, Array], Array]] = {
 
 def _comparison(match: Match, of: Type) -> Function:
     """Truths of a and b: shape (n,), or (n, lanes) for a packed type."""
-    compute = numerics.compare(match.value(".CmpOp"), of.element.name, ftz=".ftz" in match.bindings)
+    compute = numerics.compare(match.value(".CmpOp") or match.value(".packedCmpOp"), of.element.name, ftz=".ftz" in match.bindings)
     if of.lanes == 1:
         return compute
     return lambda a, b: compute(split_lanes(a, of), split_lanes(b, of))
@@ -64,7 +64,10 @@ def lower_setp(low: Lowering) -> Run:
 
 @semantics("comparison", "set")
 def set_(match: Match) -> Function:
-    source, target = match.type(".stype"), match.type(".dtype")
+    if ".packedCmpOp" in match.bindings:
+        source = target = match.type()
+    else:
+        source, target = match.type(".stype"), match.type(".dtype")
     compare, combine = _comparison(match, source), _combination(match)
     lane_bits = target.bits // source.lanes
     one = {("float", 16): _half_one(target), ("float", 32): 0x3F800000}.get((target.kind, lane_bits), (1 << lane_bits) - 1)
@@ -73,7 +76,7 @@ def set_(match: Match) -> Function:
     def apply(a: Array, b: Array, *rest: Array) -> Array:
         values = np.where(combine(compare(a, b), rest), pattern, pattern.dtype.type(0))
         if values.ndim == 2:
-            values = np.ascontiguousarray(values).view(np.uint32).reshape(len(values))
+            values = np.ascontiguousarray(values).view(np.uint32).reshape(len(values))  # all packed results have 32 bits
         return values.view(dtype_of(target))
 
     return apply

@@ -1,4 +1,4 @@
-"""Branches, returns and exits (ISA 9.7.12). Calls have lists in parentheses and are compiled by `ptxgen.emulator.calls`."""
+"""Branches, returns and exits (ISA "Control Flow Instructions"); `ptxgen.emulator.calls` compiles calls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def lower_indexed_branch(low: Lowering) -> Control:
     name = low.named["targets"].name
     targets = low.scope.target_list(name)
     if targets is None:
-        raise low.refuse(f"{name} is no .branchtargets list of this function", section="9.7.12.4")
+        raise low.refuse(f"{name} is no .branchtargets list of this function", section=low.match.entry.section)
     places = [low.label(Sym(label)) for label in targets.names]
     get = low.source(low.named["index"], type_named("u32"))
 

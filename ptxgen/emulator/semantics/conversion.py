@@ -1,4 +1,4 @@
-"""Conversions between types (ISA 9.7.9.21)."""
+"""Conversions between types (ISA "cvt")."""
 
 from __future__ import annotations
 

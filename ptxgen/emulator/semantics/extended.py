@@ -1,4 +1,4 @@
-"""Extended-precision integer arithmetic (ISA 9.7.2): CC.CF is a register of the function that no text names."""
+"""Extended-precision integer arithmetic: CC.CF is a register of the function that no text names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floating-point arithmetic in f32, f32x2 and f64 (ISA 9.7.3)."""
+"""Floating-point arithmetic in f32, f32x2 and f64 (ISA "Floating Point Instructions")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Half-precision arithmetic: f16, bf16 and their pairs (ISA 9.7.4)."""
+"""Half-precision arithmetic: f16, bf16 and their pairs (ISA "Half Precision Floating Point Instructions")."""
 
 from __future__ import annotations
 

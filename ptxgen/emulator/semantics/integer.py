@@ -1,4 +1,4 @@
-"""Integer arithmetic (ISA 9.7.1)."""
+"""Integer arithmetic (ISA "Integer Arithmetic Instructions")."""
 
 from __future__ import annotations
 

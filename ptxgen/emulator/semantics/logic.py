@@ -1,4 +1,4 @@
-"""Logic and shifts (ISA 9.7.8)."""
+"""Logic and shifts (ISA "Logic and Shift Instructions")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads and stores (ISA 9.7.9.8 to 9.7.9.12). Cache hints, ordering and scope change no value here."""
+"""Loads and stores (ISA "ld", "ld.global.nc", "ldu", "st"). Cache hints, ordering and scope change no value here."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ptxgen.emulator.lowering import Lowering, Run
 from ptxgen.emulator.memory import Access
 from ptxgen.emulator.operands import Array, Get, Put, dtype_of
 from ptxgen.emulator.semantics.table import execution
+from ptxgen.emulator.variables import extents
 from ptxgen.ir import Instruction, Sink
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ def _place(low: Lowering) -> tuple[Access, Get, int]:
         space = "local"  # a device function's parameters lie in its frame
     space, address = low.address(low.named["a"], space)
     words = 2 if of.bits == 128 else 1
-    return Access(low.statement, space, of.bits // 8 // words, low.match.count(contract.vector) * words), address, words
+    count = low.match.count(contract.vector) * words
+    return Access(low.statement, space, of.bits // 8 // words, count, extents(low.code.frame)), address, words
 
 
 @execution("memory", "ld", "ld.global.nc", "ldu")

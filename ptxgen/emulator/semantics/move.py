@@ -1,4 +1,4 @@
-"""Moves, address conversion and byte permutation (ISA 9.7.9.1 to 9.7.9.7, 9.7.9.20 and 9.7.9.21)."""
+"""Moves, address conversion and byte permutation (ISA "mov", "cvta", "isspacep", "prmt")."""
 
 from __future__ import annotations
 
