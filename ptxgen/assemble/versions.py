@@ -75,8 +75,7 @@ def header(ptx: str) -> Header:
     if version is None or target is None:
         missing = ".version" if version is None else ".target"
         raise PtxgenError(
-            f"the PTX text has no {missing} directive; a module begins with, for example, '.version 8.0' and '.target sm_90' "
-            "(PTX ISA 11.1)"
+            f"the PTX text has no {missing} directive; a module begins with, for example, '.version 8.0' and '.target sm_90' (PTX ISA 11.1)"
         )
     return Header((int(version[1]), int(version[2])), target[1])
 
