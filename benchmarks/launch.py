@@ -127,9 +127,7 @@ def measure() -> dict[str, float | None]:
     from cuda.bindings import driver
 
     wait = torch.cuda.synchronize
-    signature = Signature(
-        "touch", [TensorParam("x", f32, ["n"]), TensorParam("y", f32, ["n"]), ScalarParam("a", f32), DimParam("n", u32)]
-    )
+    signature = Signature("touch", [TensorParam("x", f32, ["n"]), TensorParam("y", f32, ["n"]), ScalarParam("a", f32), DimParam("n", u32)])
     rows: dict[str, float | None] = {}
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
