@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ptxgen.emulator.numerics import NumericsError
+from ptxgen.emulator.operands import dtype_of
 from ptxgen.emulator.semantics.table import gaps, lookup_semantics
 from ptxgen.instructions.grammar import forms
 from ptxgen.instructions.registry import Match, entries
@@ -237,3 +238,39 @@ def test_mixed_precision(apply) -> None:
     half = np.array([1.5, -2.0, 6e-8], np.float16)
     single = np.array([0.25, 1e10, 1.0], np.float32)
     np.testing.assert_array_equal(apply("add.f32.f16 {d}, {a}, {b};", "f4", half, single), half.astype(np.float32) + single)
+
+
+def _random(of, count: int) -> np.ndarray:
+    dtype = np.dtype(dtype_of(of))
+    if dtype == np.bool_:
+        return RNG.integers(0, 2, count).astype(np.bool_)
+    return RNG.integers(0, 256, count * dtype.itemsize, dtype=np.uint8).view(dtype)
+
+
+def test_every_form_gives_values_of_its_destination() -> None:
+    """As many values as threads, as wide as the destination, and the same whether a source is one value or one for each thread."""
+    for entry in entries():
+        kind, make = lookup_semantics(entry)
+        if kind != "semantics":
+            continue
+        for form in forms(entry):
+            for bindings in form.combinations():
+                match = Match(form.opcode(bindings), form, bindings)
+                try:
+                    function = make(match)
+                except NumericsError:
+                    continue
+                operands = [entry.operands[slot.name] for slot in form.operand_lists[0]]
+                target, *sources = ((match.type(operand.type), operand) for operand in operands)
+                values = [_random(of, 5) for of, _ in sources]
+                with np.errstate(all="ignore"):
+                    result = function(*values)
+                    one = function(*(value[:1] for value in values))
+                assert result.shape == (5,), match
+                assert result.dtype.itemsize == np.dtype(dtype_of(target[0])).itemsize, match
+                assert one.shape == (1,) and one.tobytes() == result[:1].tobytes(), match
+                if len(values) > 1:
+                    with np.errstate(all="ignore"):
+                        mixed = function(values[0], *(value[:1] for value in values[1:]))
+                        spread = function(values[0], *(np.repeat(value[:1], 5) for value in values[1:]))
+                    assert mixed.shape == (5,) and mixed.tobytes() == spread.tobytes(), match

@@ -88,7 +88,7 @@ def dot_product(match: Match) -> Function:
     mode = match.value(".mode")
     name = f"{match.entry.name}.{mode}" if mode else match.entry.name
     compute = numerics.dot_product(name, match.value(".atype"), match.value(".btype"))
-    return lambda a, b, c: compute(a, b, c.view(np.uint32))
+    return lambda *operands: compute(*(operand.view(np.uint32) for operand in operands))
 
 
 @semantics("integer", "clmad")
