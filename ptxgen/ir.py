@@ -91,18 +91,27 @@ class Vec(Node):
 
 
 class Address(Node):
-    """``[base]``, ``[base+4]``, ``[base-8]`` or, with `rest`, ``[tensor_map, {x, y}]``; `unified` is the suffix in ``[a].unified``.
+    """``[base]``, ``[base+4]``, ``[base+-8]`` or, with `rest`, ``[tensor_map, {x, y}]``; `unified` is the suffix in ``[a].unified``.
 
-    `base` is a register, a symbol or an integer.
+    `base` is a register, a symbol or an integer. `plus_zero` says that an offset of 0 is written out, ``[base+0]``: assembled
+    without optimisation, as ``.target debug`` asks for, that is an addition.
     """
 
-    __slots__ = ("base", "offset", "rest", "unified")
+    __slots__ = ("base", "offset", "plus_zero", "rest", "unified")
 
-    def __init__(self, base: Reg | Sym | Int, offset: int = 0, rest: tuple[Operand, ...] = (), unified: bool = False) -> None:
+    def __init__(
+        self,
+        base: Reg | Sym | Int,
+        offset: int = 0,
+        rest: tuple[Operand, ...] = (),
+        unified: bool = False,
+        plus_zero: bool = False,
+    ) -> None:
         self.base = base
         self.offset = offset
         self.rest = rest
         self.unified = unified
+        self.plus_zero = plus_zero
 
 
 class SymbolRef(Node):

@@ -72,7 +72,8 @@ class OperandReader:
             if name is not None:
                 node = self._named(name, 0, part)
             elif base is not None:
-                node = Address(self._base(base), int(offset or 0))
+                value = int(offset or 0)
+                node = Address(self._base(base), value, plus_zero=offset is not None and not value)
             elif decimal is not None:
                 node = Int(int(decimal))
             elif elements is not None:
@@ -187,10 +188,12 @@ class OperandReader:
     def _address(self, scanner: Scanner) -> Address:
         scanner.advance()
         base: Reg | Sym | Int
-        offset = 0
+        offset, plus_zero = 0, False
         if scanner.kind == "name" and scanner.text not in ("_", "WARP_SZ"):
             base = self._base(scanner.advance())
+            written = scanner.kind == "mark" and scanner.text in "+-"
             offset = sum_of_terms(scanner)
+            plus_zero = written and not offset
         elif scanner.kind == "number" or scanner.text in _CONSTANT_MARKS:
             start = scanner.start
             value = constant(scanner)
@@ -199,8 +202,9 @@ class OperandReader:
             base = value
         else:
             scanner.fail("an address: a register, a variable or an integer")
+        rest: tuple[Operand, ...] = ()
         if scanner.accept(","):
-            return Address(base, offset, self.operands(scanner, "]"))
-        if not scanner.accept("]"):
+            rest = self.operands(scanner, "]")
+        elif not scanner.accept("]"):
             scanner.fail("'+', ',' or ']'")
-        return Address(base, offset)
+        return Address(base, offset, rest, scanner.accept(".unified"), plus_zero)

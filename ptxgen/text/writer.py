@@ -127,9 +127,10 @@ def _list(operands: tuple[Operand, ...]) -> str:
 def _address(operand: Any) -> str:
     base = operand.base
     text = base.name if base.__class__ is not Int else _int(base)
-    if operand.offset:
+    if operand.offset or operand.plus_zero:
         text = f"{text}+{operand.offset}"  # '[%rd1+-8]': assemblers take no other spelling of a negative offset
-    return f"[{text}, {_list(operand.rest)}]" if operand.rest else f"[{text}]"
+    text = f"[{text}, {_list(operand.rest)}]" if operand.rest else f"[{text}]"
+    return text + ".unified" if operand.unified else text
 
 
 def _reference(operand: Any) -> str:

@@ -39,6 +39,8 @@ elements = st.builds(ir.Element, plain_names, st.one_of(st.integers(-4, 400), wh
 addresses = st.one_of(
     st.builds(ir.Address, st.one_of(whole_registers, symbols), offsets),
     st.builds(ir.Address, integers),
+    st.builds(ir.Address, whole_registers, offsets, unified=st.just(True)),
+    st.builds(ir.Address, st.one_of(whole_registers, symbols), unified=st.booleans(), plus_zero=st.just(True)),
     st.builds(
         ir.Address,
         st.one_of(whole_registers, symbols),

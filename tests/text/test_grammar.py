@@ -33,6 +33,8 @@ INSTRUCTIONS = {
     ),
     "ld.global.b32 %r1, [%rd1+-8];": Instruction("ld.global.b32", (R(1), Address(RD(1), -8))),
     "ld.global.b32 %r1, [%rd1+4*(2+1)];": Instruction("ld.global.b32", (R(1), Address(RD(1), 12))),
+    "ld.global.b32 %r1, [%rd1+0];": Instruction("ld.global.b32", (R(1), Address(RD(1), plus_zero=True))),
+    "ld.global.b32 %r1, [%rd1+4].unified;": Instruction("ld.global.b32", (R(1), Address(RD(1), 4, unified=True))),
     "ld.global.b32 %r1, [table+8];": Instruction("ld.global.b32", (R(1), Address(Sym("table"), 8))),
     "ld.global.b32 %r1, table[3];": Instruction("ld.global.b32", (R(1), Element("table", 3))),
     "ld.global.b32 %r1, table[%r2];": Instruction("ld.global.b32", (R(1), Element("table", R(2)))),
