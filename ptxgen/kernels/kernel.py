@@ -108,6 +108,7 @@ class Kernel:
         self._min_blocks = min_blocks
         self._constants = {one.name: one for one in parameters if isinstance(one.annotation, Constant)}
         self._made: dict[tuple[Any, ...], Specialization] = {}
+        self._default: Specialization | None = None
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
         self.__wrapped__ = function
@@ -201,8 +202,8 @@ class Kernel:
 
     # ---- the specialisation with default constants ---------------------------------------------------------------------
 
-    def __call__(self, *arguments: Any, **constants: Any) -> None:
-        """Run it where its arguments live, on the caller's current stream.
+    def __call__(self, *arguments: Any, **named: Any) -> None:
+        """Run it where its arguments live, on the caller's current stream. Arguments may be named; constants are.
 
         Raises
         ------
@@ -211,19 +212,36 @@ class Kernel:
         EmulationError
             In the emulator, for whatever it reports.
         """
-        self.specialize(**constants)(*arguments)
+        if named:
+            specialization, arguments = self._arranged(arguments, named)
+            specialization(*arguments)
+            return
+        if self._default is None:
+            self._default = self.specialize()
+        self._default(*arguments)
+
+    def _arranged(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Specialization, tuple[Any, ...]]:
+        """The specialisation that the constants among the named arguments choose, and the other arguments in order."""
+        known = {one.name for one in self.parameters}
+        constants = {name: value for name, value in named.items() if name in self._constants or name not in known}
+        specialization = self.specialize(**constants)
+        rest = {name: value for name, value in named.items() if name not in constants}
+        return specialization, specialization.runner.binder.arrange(arguments, rest) if rest else arguments
 
     def launch(self, *arguments: Any, grid: Any = None, stream: Any = None, **constants: Any) -> None:
         """Launch on the GPU, optionally with another grid or stream."""
-        self.specialize(**constants).launch(*arguments, grid=grid, stream=stream)
+        specialization, arguments = self._arranged(arguments, constants)
+        specialization.launch(*arguments, grid=grid, stream=stream)
 
     def emulate(self, *arguments: Any, grid: Any = None, seed: int = 0, **constants: Any) -> Any:
         """Run in the emulator and return its result, reports included."""
-        return self.specialize(**constants).emulate(*arguments, grid=grid, seed=seed)
+        specialization, arguments = self._arranged(arguments, constants)
+        return specialization.emulate(*arguments, grid=grid, seed=seed)
 
     def bind(self, *arguments: Any, grid: Any = None, **constants: Any) -> Any:
         """A prepared launch of these arguments, to be called again and again."""
-        return self.specialize(**constants).bind(*arguments, grid=grid)
+        specialization, arguments = self._arranged(arguments, constants)
+        return specialization.bind(*arguments, grid=grid)
 
     def ptx(self, **options: Any) -> str:
         """The PTX text, constants at their defaults; see `Specialization.ptx`."""

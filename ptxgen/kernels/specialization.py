@@ -11,7 +11,7 @@ from ptxgen import ir
 from ptxgen.errors import TraceError
 from ptxgen.kernels.host import emulator_arguments
 from ptxgen.kernels.trace import Trace
-from ptxgen.runtime import ArgumentError, Runner
+from ptxgen.runtime import ArgumentError, Runner, TensorParam, stream_handle
 from ptxgen.text import read, write, write_mapped
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Specialization:
         self._text: tuple[str, dict[int, str]] | None = None
         self._runner: Runner | None = None
         self._read: ir.Module | None = None
+        self._somewhere = any(isinstance(param, TensorParam) for param in traced.signature.params)
 
     def __repr__(self) -> str:
         constants = ", ".join(f"{name}={value!r}" for name, value in self.constants.items())
@@ -105,6 +106,7 @@ class Specialization:
                 shared_bytes=self._traced.dynamic_shared,
                 cooperative=self.kernel.cooperative,
                 line_map=lines,
+                on_host=self._run_on_host,
             )
         return self._runner
 
@@ -119,19 +121,17 @@ class Specialization:
 
     def __call__(self, *arguments: Any) -> None:
         """Run where the arguments live."""
-        runner = self.runner
-        bound = runner.binder(*arguments)
-        if bound.device is not None:
-            runner.run(bound)
-        elif bound.arrays:
-            self._emulate(bound, None, 0).raise_for_reports()
-        else:
-            raise ArgumentError(f"{self.kernel.name}: no argument is an array, so nothing says where to run; use .launch or .emulate")
+        if not self._somewhere:
+            raise ArgumentError(f"{self.kernel.name}: no parameter is a tensor, so nothing says where to run; use .launch or .emulate")
+        self.runner(*arguments)
+
+    def _run_on_host(self, bound: Any) -> None:
+        self._emulate(bound, None, 0).raise_for_reports()
 
     def launch(self, *arguments: Any, grid: Any = None, stream: Any = None) -> None:
         """Launch on the GPU that the arguments live on."""
-        bound = self.runner.binder(*arguments)
-        self.runner.run(bound, grid=grid, stream=stream)
+        handle = None if stream is None else stream_handle(stream)
+        self.runner.run(self.runner.binder(*arguments, stream=handle), grid=grid, stream=handle)
 
     def bind(self, *arguments: Any, grid: Any = None) -> Any:
         """A prepared launch of these arguments."""

@@ -15,6 +15,7 @@ from ptxgen.runtime.signature import DimParam, ScalarParam, Signature, TensorPar
 from ptxgen.tracing.builder import Builder, Value, given_register, given_value
 from ptxgen.tracing.provenance import Where
 from ptxgen.tracing.storage import shared_memory
+from ptxgen.tracing.tidy import tidy
 from ptxgen.tracing.values import Scalar
 from ptxgen.tracing.views import Memory, View
 
@@ -133,6 +134,7 @@ def trace(
                 legal="store it into a tensor argument",
             )  # fmt: skip
         builder.finish()
+        tidy(builder)
     shared, body = shared_memory(builder)
     version, lowest = builder.lowest()
     if cluster != (1, 1, 1):

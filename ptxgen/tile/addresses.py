@@ -41,6 +41,7 @@ def _compute(
     """Emit one instruction of our own address code into a fresh register."""
     target = builder.register(type)
     builder.emit(opcode, [(target, given_register(target, type)), *operands], into=into)
+    builder.droppable.add(target.name)
     return Value(builder, type, target, builder.root if into is not None else builder.region, None)
 
 

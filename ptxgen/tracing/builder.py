@@ -156,6 +156,10 @@ class Builder:
         Shared memory that the kernel declares.
     lazy : dict
         Symbols whose values are loaded when first used.
+    registers : dict
+        All registers handed out, by prefix.
+    droppable : set of str
+        Registers whose instruction computes nothing but them: where nothing reads them, it may go.
     target : str or None
         The target the user fixed, if any.
     prologue, body : list of ir.Statement
@@ -180,7 +184,6 @@ class Builder:
         self.shared: list[ir.Variable] = []
         self.grid = (2**31 - 1, 65535, 65535)
         self.lazy: dict[Symbol, Callable[[], Value]] = {}
-        self.closers: list[Callable[[], None]] = []
         self.version: Version = (1, 0)
         self.targets = frozenset(FIRST_VERSION)
         self.values: dict[Symbol, Value] = {}
@@ -191,6 +194,8 @@ class Builder:
         self.chains: list[Any] = []  # if-chains whose else branch is open and waits for its px.elif_ or px.else_
         self.unentered: list[Any] = []  # blocks that were made and not yet entered by their with statement
         self.broken: Where | None = None  # the block that an exception left
+        self.registers: dict[str, list[ir.Reg]] = {}
+        self.droppable: set[str] = set()
         self._counts: dict[str, int] = {}
         self._labels: dict[str, int] = {}
         self._names: set[str] = set()
@@ -209,7 +214,14 @@ class Builder:
         declared, prefix = register_class(type)
         number = self._counts.get(declared, 0)
         self._counts[declared] = number + 1
-        return ir.Reg(f"{prefix}{number}")
+        made = ir.Reg(f"{prefix}{number}")
+        self.registers.setdefault(prefix, []).append(made)
+        return made
+
+    def count(self, used: dict[str, int]) -> None:
+        """Set the number of registers of each prefix that are declared."""
+        prefixes = {prefix: declared for declared, prefix in _CLASSES.values()}
+        self._counts = {prefixes[prefix]: number for prefix, number in used.items() if number}
 
     def release(self, register: ir.Reg) -> None:
         """Take back the register that was handed out last, which nothing names any more."""
@@ -276,6 +288,8 @@ class Builder:
             raise error.at(where) from None
         target = self.body if into is None else into
         place = None if target is self.prologue else where  # the prologue is ours: no single line of the user's made it
+        if target is self.prologue and isinstance(operands[0][0], ir.Reg):
+            self.droppable.add(operands[0][0].name)
         target.append(ir.Instruction(opcode, tuple(operand for operand, _ in operands), guard, place))
         return checked
 
@@ -370,8 +384,6 @@ class Builder:
         from ptxgen.tracing.control import finish
 
         finish(self)
-        for close in self.closers:
-            close()
 
     def value_of(self, symbol: Symbol) -> Value:
         """The traced value behind a symbol."""

@@ -275,6 +275,8 @@ def emit(builder: Builder, opcode: str, type: Type, sources: Sequence[Value], wh
     given = [operand(builder, source, where) for source in sources]
     target = builder.register(type) if into is None else into
     builder.emit(opcode, [(target, _given_register(target, type)), *given], where=where)
+    if into is None:
+        builder.droppable.add(target.name)
     return Scalar(builder, type, target, builder.region, where)
 
 
