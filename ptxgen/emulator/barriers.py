@@ -57,6 +57,7 @@ class Barriers:
         self._true = np.zeros((BARRIERS, blocks), np.int64)
         self._threads = np.zeros((BARRIERS, blocks), np.int64)
         self._counted = np.zeros((BARRIERS, blocks), np.bool_)
+        self._gone: Array | None = np.zeros(blocks, np.int64)
         self._waiting: list[list[_Waiting]] = [[] for _ in range(BARRIERS)]
         self._warps: list[_Waiting] = []
         self._clusters: ClusterBarrier | None = None
@@ -122,11 +123,10 @@ class Barriers:
 
     def _exited(self) -> Array:
         """What the exited threads of each block would have counted at a barrier."""
-        wave = self._wave
-        if wave.all_alive:
-            return np.zeros(1, np.int64)
-        gone = ~wave.alive
-        return np.bincount(wave.threads.block[gone], wave.threads.weight[gone], wave.threads.blocks).astype(np.int64)
+        if self._gone is None:
+            threads, gone = self._wave.threads, ~self._wave.alive
+            self._gone = np.bincount(threads.block[gone], threads.weight[gone], threads.blocks).astype(np.int64)
+        return self._gone
 
     def _report_exited(self, barrier: int, short: Array) -> None:
         """The ISA lets exiting threads release a barrier, but whoever waits there counted on them."""
@@ -247,6 +247,7 @@ class Barriers:
 
     def after_exit(self) -> None:
         """Threads have exited: those who waited for them alone go on."""
+        self._gone = None
         free: list[Group] = []
         for barrier in range(BARRIERS):
             if self._waiting[barrier]:

@@ -11,12 +11,13 @@ from ptxgen.emulator.frames import Frame
 from ptxgen.emulator.operands import Array, Get, Put, constant, dtype_of, read_register, sink, write_register
 from ptxgen.emulator.scopes import Location, Scope
 from ptxgen.emulator.threads import special_register
+from ptxgen.emulator.variables import element_bytes
 from ptxgen.instructions.checking import Given, check
 from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.registry import Match
 from ptxgen.instructions.special import SPECIAL
 from ptxgen.instructions.types import Type, type_named
-from ptxgen.ir import Address, Call, Float, Guard, Instruction, Int, Not, Pair, Reg, Sink, Sym, SymbolRef, Vec
+from ptxgen.ir import Address, Call, Element, Float, Guard, Instruction, Int, Not, Pair, Reg, Sink, Sym, SymbolRef, Vec
 
 if TYPE_CHECKING:
     from ptxgen.emulator.machine import Group, Wave
@@ -90,6 +91,8 @@ class Lowering:
             return Given("pair", "p|q", items=(self.given(operand.first), self.given(operand.second)))
         if isinstance(operand, Address):
             return self._given_address(operand)
+        if isinstance(operand, Element):
+            return Given("address", f"{operand.name}[...]", space=self._space_of(operand.name))
         if isinstance(operand, Sink):
             return Given("sink", "_")
         if isinstance(operand, (Sym, SymbolRef)):
@@ -107,11 +110,13 @@ class Lowering:
         return Given("register", text, register.type if register else None)
 
     def _given_address(self, operand: Address) -> Given:
-        space = ""
-        if isinstance(operand.base, Sym):
-            location = self.variable(operand.base.name)
-            space = "param" if location.variable.space == "param" else location.space
+        space = self._space_of(operand.base.name) if isinstance(operand.base, Sym) else ""
         return Given("address", "[...]", items=tuple(map(self.given, operand.rest)), space=space)
+
+    def _space_of(self, name: str) -> str:
+        """A variable's space as the text says it: parameters in a frame are parameters all the same."""
+        location = self.variable(name)
+        return "param" if location.variable.space == "param" else location.space
 
     def refuse(self, problem: str, *, section: str = "", legal: str = "") -> InstructionError:
         return InstructionError(problem, opcode=self.statement.opcode, section=section, legal=legal, where=self.statement.where)
@@ -208,8 +213,10 @@ class Lowering:
             raise self.refuse(f"{shown} is not a register that can be written", section="6.2")
         return write_register(register.slot, register.type, of)
 
-    def address(self, operand: Address, space: str) -> tuple[str, Get]:
+    def address(self, operand: Address | Element, space: str) -> tuple[str, Get]:
         """The state space that an address operand reaches (empty: generic) and a closure that computes int64 addresses in it."""
+        if isinstance(operand, Element):
+            return self._element_address(operand)
         base, offset = operand.base, operand.offset
         if isinstance(base, Reg):
             return space, self._register_address(base, offset)
@@ -222,6 +229,15 @@ class Lowering:
             return location.space, lambda wave, frame, index: np.array([frame.base + here], np.int64)
         fixed = np.array([here], np.int64)
         return location.space, lambda wave, frame, index: fixed
+
+    def _element_address(self, operand: Element) -> tuple[str, Get]:
+        """``table[2]`` or ``table[%r1]``: the index counts elements (ISA "Arrays as Operands")."""
+        step = element_bytes(self.variable(operand.name).variable)
+        if isinstance(operand.index, int):
+            return self.address(Address(Sym(operand.name), operand.index * step), "")
+        space, start = self.address(Address(Sym(operand.name)), "")
+        number = self._register_address(operand.index, 0)
+        return space, lambda wave, frame, index: start(wave, frame, index) + number(wave, frame, index) * step
 
     def _register_address(self, base: Reg, offset: int) -> Get:
         register = self.scope.register(base.name, base.part)

@@ -39,7 +39,7 @@ class Wave:
     steps, instructions : int
         Counters of `EmulationResult`.
     alive : array of bool
-        Threads that have not exited; `all_alive` while none has.
+        Threads that have not exited.
     """
 
     def __init__(
@@ -64,7 +64,6 @@ class Wave:
         self.steps = 0
         self.instructions = 0
         self.alive = np.ones(threads.count, np.bool_)
-        self.all_alive = True
         self.pool = Pool(threads, seed)
         self.barriers = Barriers(self)
         self._frames = _fresh(frames, threads.count)
@@ -108,6 +107,8 @@ class Wave:
         else:
             written = flag if index is None else flag[index]
             if written.all():
+                if index is None:
+                    frame.written[slot] = True
                 return
             missing = np.flatnonzero(~written) if index is None else index[~written]
         if len(missing):
@@ -134,7 +135,6 @@ class Wave:
     def retire(self, index: Any) -> None:
         """Threads exit."""
         self.alive[slice(None) if index is None else index] = False
-        self.all_alive = False
         self.barriers.after_exit()
 
     # ---- running ------------------------------------------------------------------------------------------------------

@@ -63,12 +63,13 @@ class Group:
 class Pool:
     """The groups of a wave that can run."""
 
-    __slots__ = ("_burst", "_favourite", "_groups", "_picks", "_random", "_scramble", "_threads")
+    __slots__ = ("_bits", "_burst", "_favourite", "_groups", "_picks", "_random", "_scramble", "_threads")
 
     def __init__(self, threads: Threads, seed: int) -> None:
         self._threads = threads
         self._groups: dict[tuple[int, int, int, int], Group] = {}
         self._random = random.Random(seed)
+        self._bits = np.random.default_rng(seed)
         self._scramble = seed != 0
         self._picks = 0
         self._burst = 0
@@ -129,13 +130,11 @@ class Pool:
 
     def _split(self, group: Group) -> Group:
         """Move a random half of a group's warps to another strand; returns what stays."""
-        index = np.arange(self._threads.count) if group.index is None else group.index
-        warps = self._threads.warp[index]
-        known = np.unique(warps)
-        if len(known) < 2:
+        warps = self._threads.warp if group.index is None else self._threads.warp[group.index]
+        leaving = (self._bits.random(int(self._threads.warp[-1]) + 1) < 0.5)[warps]
+        if leaving.all() or not leaving.any():
             return group
-        chosen = np.array(self._random.sample(range(len(known)), len(known) // 2))
-        leaving = np.isin(warps, known[chosen])
+        index = np.arange(self._threads.count) if group.index is None else group.index
         other = group.part(index[leaving])
         other.strand = self._random.randrange(STRANDS)
         group.index = index[~leaving]

@@ -173,3 +173,15 @@ def test_launches_that_do_not_fit() -> None:
         emulate(module, "other", grid=1, block=32, arguments=[])
     with pytest.raises(PtxgenError, match=r"block=\(2048, 1, 1\) has 2048 threads"):
         emulate(module, "k", grid=1, block=2048, arguments=[array, number])
+
+
+def test_elements_of_arrays_and_vector_registers(run) -> None:
+    out = np.zeros((8, 4), np.uint32)
+    body = """
+        .reg .v4 .b32 %v;
+        mov.u32 %r50, %tid.x; ld.param.u64 %rd1, [a]; mad.wide.u32 %rd1, %r50, 16, %rd1; and.b32 %r1, %r50, 1;
+        ld.const.b32 %v.x, weights[1]; ld.global.b32 %v.y, table[%r1]; mov.b32 %v.z, 5; mov.b32 %v.w, %v.z;
+        st.global.v4.b32 [%rd1], %v;"""
+    run(body, out, before=VARIABLES, block=8).raise_for_reports()
+    np.testing.assert_array_equal(out[:, 0].view(np.float32), 2)
+    np.testing.assert_array_equal(out[:, 1:], [[thread % 2 + 1, 5, 5] for thread in range(8)])
