@@ -132,6 +132,21 @@ class Kernel:
             found = self._made[key] = self._trace(dict(key))
         return found
 
+    def with_target(self, target: str) -> Kernel:
+        """The same kernel, written for another target.
+
+        Raises
+        ------
+        TraceError
+            For an unknown target.
+        """
+        if target not in FIRST_VERSION:
+            raise TraceError(f"unknown target {target!r}", legal=", ".join(FIRST_VERSION))
+        return Kernel(
+            self.function, self.parameters, self.grid, self._block, self._cluster, target, self._max_registers, self._min_blocks,
+            self.cooperative,
+        )  # fmt: skip
+
     def _key(self, constants: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
         for name in constants:
             if name not in self._constants:

@@ -165,6 +165,7 @@ class Specialization:
             block=self._traced.block,
             arguments=emulator_arguments(self._traced.signature, bound),
             dynamic_shared=self._traced.dynamic_shared,
+            cluster=self._traced.cluster,
             seed=seed,
             **options,
         )

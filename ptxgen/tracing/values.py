@@ -360,7 +360,31 @@ def _operate(op: str, a: Scalar, b: Any, reflected: bool = False) -> Scalar:
         made.facts = _joined_facts(op, *plan.sources)
         made.uniform = all(getattr(one, "uniform", False) for one in plan.sources)
     attach(made, carry_out(plan.known, plan.sources, plan.type))
+    _note_threads(op, made, plan.sources)
     return made
+
+
+_OVER_THREADS = {"floordiv": "floor_divide", "mod": "remainder", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+                 "shl": "left_shift", "shr": "right_shift", "add": "add", "sub": "subtract", "mul": "multiply"}  # fmt: skip
+
+
+def _note_threads(op: str, made: Scalar, sources: Sequence[Value]) -> None:
+    """Remember what each thread of a block computes, where that depends on its index alone: owners of registers are proved with it."""
+    builder = made.builder
+    if made.expr is None or op not in _OVER_THREADS or all(symbol in builder.thread_arrays for symbol in made.expr.symbols):
+        return
+    values = [builder.over_threads(one.expr) if one.expr is not None else None for one in sources]
+    if any(one is None for one in values) or not made.type.is_integer:
+        return
+    if op in ("floordiv", "mod") and (values[1] <= 0).any():
+        return
+    if op in ("shl", "shr") and ((values[1] < 0) | (values[1] >= min(made.type.bits, 63))).any():
+        return
+    import numpy as np
+
+    exact = getattr(np, _OVER_THREADS[op])(*values)
+    lo, hi = bounds(made.type)
+    builder.thread_arrays[made.expr.symbols[0]] = (exact - lo) % (hi - lo + 1) + lo
 
 
 def binary(op: str, a: Value, b: Any, where: Where, reflected: bool = False) -> Plan:
