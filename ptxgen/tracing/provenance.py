@@ -10,6 +10,7 @@ from types import CodeType, FrameType
 __all__ = ["Where", "here", "user_frame"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_DEMO = _PACKAGE + "demo.py"  # a user's program that ships with the package
 
 
 class Where:
@@ -55,7 +56,7 @@ class Where:
 def user_frame() -> FrameType:
     """The innermost frame outside this package; the outermost frame of all where there is none."""
     frame = sys._getframe(1)
-    while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
+    while (name := frame.f_code.co_filename).startswith(_PACKAGE) and name != _DEMO and frame.f_back is not None:
         frame = frame.f_back
     return frame
 

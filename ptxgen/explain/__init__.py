@@ -1,0 +1,10 @@
+"""`explain`: what a contract says about an opcode or a mnemonic, as data and as text."""
+
+from __future__ import annotations
+
+from ptxgen.explain.example import Example, example_of
+from ptxgen.explain.facts import Explanation, Overview, explain
+from ptxgen.explain.nearest import nearest_opcodes
+from ptxgen.explain.words import described
+
+__all__ = ["Example", "Explanation", "Overview", "described", "example_of", "explain", "nearest_opcodes"]

@@ -1,0 +1,260 @@
+"""Collects what the contracts say about one opcode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any, NamedTuple, Union
+
+from ptxgen.explain.example import Example, example_of
+from ptxgen.explain.nearest import nearest_opcodes
+from ptxgen.instructions.checking import NAMED, legal_operand
+from ptxgen.instructions.errors import InstructionError
+from ptxgen.instructions.grammar import Choice, Element, Slot, broken_rules, condition, forms
+from ptxgen.instructions.language import Entry, Operand
+from ptxgen.instructions.registry import Match, entries, lookup, mnemonics
+from ptxgen.instructions.targets import spelled
+
+__all__ = ["Explanation", "FormLine", "OperandFacts", "Overview", "Qualifier", "RuleFacts", "explain"]
+
+
+class Qualifier(NamedTuple):
+    """One position of the opcode.
+
+    Attributes
+    ----------
+    name : str
+        As the syntax line calls it, ``".type"``; a literal is called by itself.
+    value : str
+        What the opcode says, empty where it is left out.
+    meaning : str
+        What that does; where it is left out, what the position is for.
+    others : tuple of str
+        What could stand there instead, everything else staying as it is; an empty text means that it can be left out.
+    """
+
+    name: str
+    value: str
+    meaning: str
+    others: tuple[str, ...]
+
+
+class OperandFacts(NamedTuple):
+    """One operand; `takes` says what may stand there. `atom` is its number of elements in one instruction for `px.tile.apply`."""
+
+    name: str
+    role: str
+    takes: str
+    optional: bool
+    alignment: int | None
+    atom: int | None
+
+
+class RuleFacts(NamedTuple):
+    says: str
+    section: str
+
+
+class Explanation(NamedTuple):
+    """An opcode read as one instruction of the ISA.
+
+    `tile` says why it is no operation for `px.tile.apply`; it is empty where it is one.
+    """
+
+    opcode: str
+    name: str
+    summary: str
+    section: str
+    syntax: tuple[str, ...]
+    qualifiers: tuple[Qualifier, ...]
+    operands: tuple[OperandFacts, ...]
+    issuer: str
+    completes: str
+    version: str
+    targets: str
+    rules: tuple[RuleFacts, ...]
+    tile: str
+    example: Example | None
+
+    def json(self) -> dict[str, Any]:
+        """As plain values."""
+        found = self._asdict()
+        for name in ("qualifiers", "operands", "rules"):
+            found[name] = [one._asdict() for one in found[name]]
+        found["example"] = None if self.example is None else {"statement": self.example.statement, "module": self.example.module()}
+        return found
+
+
+class FormLine(NamedTuple):
+    name: str
+    summary: str
+    section: str
+    syntax: tuple[str, ...]
+
+
+class Overview(NamedTuple):
+    """All instructions whose opcode begins with one word."""
+
+    mnemonic: str
+    instructions: tuple[FormLine, ...]
+
+    def json(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"mnemonic": self.mnemonic, "instructions": [one._asdict() for one in self.instructions]}
+
+
+Answer = Union[Overview, "list[Explanation]"]
+
+
+def explain(opcode: str) -> Answer:
+    """What the contracts say about an opcode: one explanation for each instruction that it can be, or an overview for a mnemonic alone.
+
+    Raises
+    ------
+    InstructionError
+        If no instruction is spelled so; its `legal` ends with the nearest opcodes.
+    """
+    opcode = opcode.strip().rstrip(";")
+    try:
+        matches = lookup(opcode)
+    except InstructionError as error:
+        if opcode in mnemonics():
+            return _overview(opcode)
+        near = nearest_opcodes(opcode)
+        if near:
+            error.legal += f"\n  nearest: {', '.join(near)}"
+        raise
+    grouped = groupby(matches, key=lambda match: id(match.entry))
+    return [_explanation(list(group)) for _, group in grouped]
+
+
+def _overview(mnemonic: str) -> Overview:
+    found = []
+    for entry in entries():
+        lines = tuple(form.syntax for form in forms(entry) if form.head == mnemonic)
+        if lines:
+            found.append(FormLine(entry.name, entry.summary, entry.section, lines))
+    return Overview(mnemonic, tuple(found))
+
+
+def _explanation(matches: list[Match]) -> Explanation:
+    match = matches[0]
+    entry = match.entry
+    return Explanation(
+        opcode=match.opcode,
+        name=entry.name,
+        summary=entry.summary,
+        section=entry.section,
+        syntax=tuple(one.form.syntax for one in matches),
+        qualifiers=_qualifiers(matches),
+        operands=tuple({one.name: one for each in matches for one in _operands(each)}.values()),
+        issuer=entry.issuer,
+        completes=entry.completes,
+        version=f"{match.version[0]}.{match.version[1]}",
+        targets=spelled(match.targets),
+        rules=tuple(_rules(match)),
+        tile=_why_no_tile(match),
+        example=example_of(match),
+    )
+
+
+# ---- qualifiers -------------------------------------------------------------------------------------------------------
+
+
+def _qualifiers(matches: list[Match]) -> tuple[Qualifier, ...]:
+    """Those of the first reading, and what further readings could add."""
+    found: dict[str, Qualifier] = {}
+    for match in matches:
+        for name, values, optional in _positions(match.form.elements):
+            if name not in found:
+                found[name] = _qualifier(match, name, values, optional)
+    return tuple(found.values())
+
+
+def _positions(elements: tuple[Element, ...], optional: bool = False) -> Iterator[tuple[str, tuple[str, ...], bool]]:
+    """(name, values, whether it may be left out) of each position, in the order of the syntax line."""
+    for element in elements:
+        if isinstance(element, str):
+            yield element, (element,), optional
+        elif isinstance(element, Choice):
+            yield element.name, tuple("".join(value) for value in element.values), optional
+        else:
+            yield from _positions(element.elements, True)
+
+
+def _qualifier(match: Match, name: str, values: tuple[str, ...], optional: bool) -> Qualifier:
+    bound = match.bindings
+    value = str(bound[name]) if name in bound else ""
+    others = [one for one in values if one != value and _goes({**bound, name: one}, match.entry)]
+    if optional and value and _goes({key: one for key, one in bound.items() if key != name}, match.entry):
+        others.append("")
+    meaning = match.entry.meaning
+    said = meaning.get(value) or meaning.get(name, "") if value else meaning.get(name) or meaning.get(values[0], "")
+    return Qualifier(name, value, said, tuple(others))
+
+
+def _goes(bindings: Mapping[str, str | bool], entry: Entry) -> bool:
+    return not any(True for _ in broken_rules(entry, bindings, operands_known=False))
+
+
+# ---- operands ---------------------------------------------------------------------------------------------------------
+
+
+def _operands(match: Match) -> Iterator[OperandFacts]:
+    for slot in _all_slots(match):
+        for name in (slot.name, slot.second, *slot.inner):
+            if name:
+                yield _operand(match, name, match.entry.operands[name])
+
+
+def _all_slots(match: Match) -> tuple[Slot, ...]:
+    """The longest operand list that the rules allow."""
+    allowed = [slots for slots in match.form.operand_lists if slots_allowed(match, slots)]
+    return (allowed or match.form.operand_lists)[-1]
+
+
+def slots_allowed(match: Match, slots: tuple[Slot, ...]) -> bool:
+    """Whether the rules allow an operand list here."""
+    names = {name for slot in slots for name in (slot.name, slot.second, *slot.inner) if name}
+    return not any(True for _ in broken_rules(match.entry, {**match.bindings, **dict.fromkeys(names, True)}, operands_known=True))
+
+
+def _operand(match: Match, name: str, contract: Operand) -> OperandFacts:
+    optional = name not in match.form.required and not _needed(match, name)
+    alignment = atom = None
+    if contract.kind == "address" and contract.type:
+        atom = match.count(contract.vector)
+        alignment = max(1, match.type(contract.type).bits // 8) * atom
+    elif contract.kind not in NAMED and contract.kind != "list":
+        atom = match.count(contract.vector)
+    return OperandFacts(name, contract.role, legal_operand(match, contract, name), optional, alignment, atom)
+
+
+def _needed(match: Match, name: str) -> bool:
+    """Whether every operand list that the rules allow here has this operand."""
+    allowed = [slots for slots in match.form.operand_lists if slots_allowed(match, slots)]
+    return all(any(name in (slot.name, slot.second, *slot.inner) for slot in slots) for slots in allowed)
+
+
+def _rules(match: Match) -> Iterator[RuleFacts]:
+    """The rules that bear on this choice of qualifiers, each once."""
+    names = (name for slot in _all_slots(match) for name in (slot.name, slot.second, *slot.inner) if name)
+    known = {**match.bindings, **dict.fromkeys(names, True)}
+    seen = set()
+    for rule in match.entry.rules:
+        if condition(rule.when).holds(known) and rule.says not in seen:
+            seen.add(rule.says)
+            yield RuleFacts(rule.says, rule.section or match.entry.section)
+
+
+def _why_no_tile(match: Match) -> str:
+    """Why `px.tile.apply` does not take it, or an empty text."""
+    for slot in match.form.operand_lists[0]:
+        contract = match.entry.operands[slot.name]
+        if contract.kind in NAMED or contract.kind == "list" or slot.second or slot.inner:
+            return f'operand {slot.name} is no view; call px.ptx["{match.opcode}"](...) instead'
+    if not match.form.operand_lists[0]:
+        return "it has no operands"
+    if match.entry.issuer != "thread":
+        return f"a {match.entry.issuer} issues it together"
+    return ""

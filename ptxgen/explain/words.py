@@ -1,0 +1,93 @@
+"""An explanation as lines of text."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from ptxgen.explain.facts import Explanation, OperandFacts, Overview, Qualifier
+
+__all__ = ["described"]
+
+_ROLES = {"in": "read", "out": "written", "inout": "read and written"}
+_ISSUERS = {
+    "thread": "each thread for itself",
+    "one": "one elected thread",
+    "warp": "all threads of a warp together",
+    "warpgroup": "all four warps of a warpgroup together",
+    "cta": "all threads of the block together",
+}
+_WIDTH = 110
+
+
+def described(answer: Explanation | Overview) -> str:
+    """Plain text, without a final line end."""
+    return "\n".join(_overview(answer) if isinstance(answer, Overview) else _explanation(answer))
+
+
+def _overview(answer: Overview) -> Iterator[str]:
+    for place, one in enumerate(answer.instructions):
+        if place:
+            yield ""
+        yield f"{one.name}  (PTX ISA {one.section})"
+        yield from _wrapped(one.summary, "  ")
+        yield from (f"    {line}" for line in one.syntax)
+
+
+def _explanation(answer: Explanation) -> Iterator[str]:
+    yield f"{answer.opcode}  (PTX ISA {answer.section})"
+    yield from _wrapped(answer.summary, "  ")
+    yield from _section("syntax", list(answer.syntax))
+    chosen = [one for one in answer.qualifiers if one.value]
+    added = [one for one in answer.qualifiers if not one.value and one.others]
+    yield from _section("qualifiers", [line for one in chosen for line in _chosen(one)])
+    yield from _section("could be added", [f"{' '.join(one.others)}{f': {one.meaning}' if one.meaning else ''}" for one in added])
+    yield from _section("operands", [_operand(one) for one in answer.operands])
+    yield from _section("rules", [f"{one.says} (PTX ISA {one.section})" for one in answer.rules])
+    yield ""
+    yield f"issued by: {_ISSUERS.get(answer.issuer, answer.issuer)}"
+    yield f"completes: {answer.completes}"
+    targets = "on all targets" if answer.targets == "all" else f"on {answer.targets}"
+    yield f"available: PTX {answer.version}, {targets}"
+    yield from _tile(answer)
+    if answer.example is not None:
+        example = answer.example
+        yield from _section("example", [*example.outside, *example.declarations, example.statement])
+
+
+def _section(title: str, lines: list[str]) -> Iterator[str]:
+    if lines:
+        yield ""
+        yield f"{title}:"
+        for line in lines:
+            yield from _wrapped(line, "  ")
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent=indent, subsequent_indent=indent + "    ", break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _chosen(one: Qualifier) -> Iterator[str]:
+    """The value, what it does, and what else could stand there."""
+    yield one.value + (f": {one.meaning}" if one.meaning else "")
+    others = [other for other in one.others if other]
+    if others:
+        yield f"  instead: {' '.join(others)}{', or nothing' if '' in one.others else ''}"
+    elif "" in one.others:
+        yield "  may be left out"
+
+
+def _operand(one: OperandFacts) -> str:
+    aligned = f", aligned to {one.alignment} bytes" if one.alignment and one.alignment > 1 else ""
+    optional = ", may be left out" if one.optional else ""
+    return f"{one.name} ({_ROLES[one.role]}{optional}): {one.takes}{aligned}"
+
+
+def _tile(answer: Explanation) -> Iterator[str]:
+    if answer.tile:
+        yield f"tile.apply: no; {answer.tile}"
+        return
+    shapes = ", ".join(f"{one.name} (*group, *repeat, {one.atom})" for one in answer.operands if one.atom is not None)
+    yield f"tile.apply: shapes {shapes}"
