@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.grammar import Slot, broken_rules
@@ -65,11 +66,18 @@ class Given:
 class Checked:
     """The form that the operands chose, and each operand's name beside what was given."""
 
-    __slots__ = ("match", "operands")
+    __slots__ = ("_given", "_slots", "match")
 
-    def __init__(self, match: Match, operands: tuple[tuple[str, Given], ...]) -> None:
+    def __init__(self, match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -> None:
         self.match = match
-        self.operands = operands
+        self._slots = slots
+        self._given = given
+
+    @property
+    def operands(self) -> tuple[tuple[str, Given], ...]:
+        """The contract's names in order, those inside brackets and pairs included."""
+        named = (part for slot, one in zip(self._slots, self._given) for part in _parts(self.match, slot, one))
+        return tuple((name, part) for name, part, _ in named)
 
 
 def fits(register: Type, demanded: Type, *, wider: bool = False) -> bool:
@@ -103,16 +111,44 @@ def check(opcode: str, given: Sequence[Given]) -> Checked:
     InstructionError
         With the complaint of the form that came furthest.
     """
+    key = (opcode, *map(_essence, given))
+    known = _accepted.get(key)
+    if known is not None:
+        match, slots = known
+        return Checked(match, slots, given)
     best: tuple[int, InstructionError] | None = None
     for match in lookup(opcode):
         for slots in match.form.operand_lists:
             outcome = _check_form(match, slots, given)
             if isinstance(outcome, Checked):
+                if len(_accepted) >= _REMEMBERED:
+                    _accepted.clear()
+                _accepted[key] = match, slots
                 return outcome
             if best is None or outcome[0] > best[0]:
                 best = outcome
     assert best is not None  # lookup never returns an empty tuple
     raise best[1]
+
+
+# What was accepted once is accepted again: operand lists by all that the check looks at. Refusals are made anew, for their texts.
+_accepted: dict[tuple[Any, ...], tuple[Match, tuple[Slot, ...]]] = {}
+_REMEMBERED = 1 << 14
+_NUMBERED = frozenset(("%p", "%rb", "%rs", "%r", "%rd", "%rq", "%f", "%fd"))
+
+
+def _essence(one: Given) -> tuple[Any, ...]:
+    """All that decides whether an operand is accepted: a numbered register's name does not."""
+    kind = one.kind
+    if kind == "register":
+        name = one.text.rstrip("0123456789")
+        return kind, one.type and one.type.name, name if name in _NUMBERED else one.text
+    if kind == "int":
+        return kind, one.value
+    if one.items:
+        texts = [item.text for item in one.items]
+        return kind, one.space, len(set(texts)) == len(texts), *map(_essence, one.items)
+    return kind, one.type and one.type.name, one.space, one.text if kind in ("float", "symbol") else ""
 
 
 def _check_form(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -> Checked | tuple[int, InstructionError]:
@@ -128,7 +164,6 @@ def _check_form(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -
         )
         return -abs(len(slots) - len(given)), error
     bindings = dict(match.bindings)
-    named: list[tuple[str, Given]] = []
     for index, (slot, one) in enumerate(zip(slots, given)):
         if one.kind == "pair" and all(half.kind == "sink" for half in one.items):
             dropped = InstructionError(
@@ -147,7 +182,6 @@ def _check_form(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -
                 )
                 return index + 1, error
             bindings[name] = True
-            named.append((name, part))
     for rule in broken_rules(entry, bindings, operands_known=True):
         error = InstructionError(
             "these qualifiers and operands do not go together",
@@ -157,7 +191,7 @@ def _check_form(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -
             legal=match.form.syntax,
         )
         return len(slots) + 1, error
-    return Checked(match, tuple(named))
+    return Checked(match, slots, given)
 
 
 def _parts(match: Match, slot: Slot, one: Given) -> Iterator[tuple[str, Given, Operand | None]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,23 @@ if TYPE_CHECKING:
     from ptxgen.kernels.kernel import Kernel
 
 __all__ = ["Specialization"]
+
+
+class PythonLines(Mapping[int, str]):
+    """The user's line behind each line of a PTX text; decoded when an error asks for one."""
+
+    def __init__(self, lines: Sequence[tuple[int, Any]]) -> None:
+        self._lines = {number: where for number, where in lines if where is not None}
+
+    def __getitem__(self, number: int) -> str:
+        where = self._lines[number]
+        return f"{where}  {where.source}"
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
 
 
 class Specialization:
@@ -36,7 +53,7 @@ class Specialization:
         self.constants = dict(constants)
         self.module = traced.module
         self._traced = traced
-        self._text: tuple[str, dict[int, str]] | None = None
+        self._text: tuple[str, PythonLines] | None = None
         self._runner: Runner | None = None
         self._read: ir.Module | None = None
         self._somewhere = any(isinstance(param, TensorParam) for param in traced.signature.params)
@@ -65,11 +82,11 @@ class Specialization:
         """Write the PTX text to a file; options as for `ptx`."""
         Path(path).write_text(self.ptx(**options), encoding="utf-8")
 
-    def _plain(self) -> tuple[str, dict[int, str]]:
+    def _plain(self) -> tuple[str, PythonLines]:
         """The text without comments, which is what runs, and the user's line behind each of its lines."""
         if self._text is None:
             text, lines = write_mapped(self.module)
-            self._text = text, {number: f"{where}  {where.source}" for number, where in lines if where is not None}
+            self._text = text, PythonLines(lines)
         return self._text
 
     # ---- assembling, without a GPU -------------------------------------------------------------------------------------

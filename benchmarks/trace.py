@@ -1,0 +1,135 @@
+"""What ptxgen costs on the host: import, tracing and writing, microseconds an emitted instruction. pyptx beside it where installed.
+
+    python -m benchmarks.trace [--out benchmarks/results/trace.json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ptxgen as px
+from benchmarks.machine import machine
+from ptxgen import S, f32, laneid, warpid
+
+REPEATS = 128
+
+
+def seconds(call: Callable[[], Any], rounds: int = 40) -> float:
+    """The median of `rounds` calls, after three to warm up."""
+    for _ in range(3):
+        call()
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def import_milliseconds() -> float:
+    """`import ptxgen` over numpy, bytecode cached: the median of fresh interpreters. The names of a kernel are loaded too."""
+    text = (
+        "import time, numpy; start = time.perf_counter(); import ptxgen as px; "
+        "px.kernel, px.Tensor, px.f32, px.S, px.local, px.tile; print(time.perf_counter() - start)"
+    )
+    run = [sys.executable, "-c", text]
+    return 1e3 * statistics.median(float(subprocess.run(run, capture_output=True, text=True, check=True).stdout) for _ in range(7))
+
+
+def bare_import_milliseconds() -> float:
+    text = "import time, numpy; start = time.perf_counter(); import ptxgen; print(time.perf_counter() - start)"
+    run = [sys.executable, "-c", text]
+    return 1e3 * statistics.median(float(subprocess.run(run, capture_output=True, text=True, check=True).stdout) for _ in range(7))
+
+
+registers = px.Layout(S[(2, 32, 3, 4) : (1 @ warpid, 1 @ laneid, 4, 1)])
+
+
+def add_one() -> str:
+    """The seed's kernel from nothing to text."""
+
+    @px.kernel(grid=1, block=64)
+    def add_one_tile(A: px.Tensor((2, 32, 3, 4), f32, align=16), B: px.Tensor((2, 32, 3, 4), f32, align=16)):
+        r = px.local((2, 32, 3, 4), f32, layout=registers)
+        px.tile.apply("ld.global.v4.b32", r, A, scope="cta")
+        px.tile.ewise(lambda x: x + 1, r, r, scope="cta")
+        px.tile.apply("st.global.v4.b32", B, r, scope="cta")
+
+    return add_one_tile.ptx(comments=False)
+
+
+def many_repeats(repeats: int) -> str:
+    """Two applies of many repeats each."""
+    shape = (32, repeats, 4)
+
+    @px.kernel(grid=1, block=32)
+    def copy(A: px.Tensor(shape, f32, align=16), B: px.Tensor(shape, f32, align=16)):
+        r = px.local(shape, f32, layout=S[shape : (1 @ laneid, 4, 1)])
+        px.tile.apply("ld.global.v4.b32", r, A, scope="cta")
+        px.tile.apply("st.global.v4.b32", B, r, scope="cta")
+
+    return copy.ptx(comments=False)
+
+
+def many_raw(count: int) -> str:
+    """One instruction after the other, each named by itself."""
+
+    @px.kernel(grid=1, block=32)
+    def chain(A: px.Tensor((32,), f32)):
+        x = px.ptx.ld.global_.f32(A[px.tid.x])
+        for _ in range(count):
+            x = px.ptx.add.rn.f32(x, x)
+        px.ptx.st.global_.f32(A[px.tid.x], x)
+
+    return chain.ptx(comments=False)
+
+
+def per_instruction(make: Callable[[int], str], few: int, many: int, instructions: int) -> float:
+    """Microseconds an additional instruction costs."""
+    return 1e6 * (seconds(lambda: make(many), 15) - seconds(lambda: make(few), 15)) / ((many - few) * instructions)
+
+
+def pyptx_milliseconds() -> float | None:
+    """pyptx's own vector add, traced and emitted, where pyptx is installed."""
+    if importlib.util.find_spec("pyptx") is None:
+        return None
+    from benchmarks.peers import pyptx_vector_add
+
+    return 1e3 * seconds(pyptx_vector_add)
+
+
+def measure() -> dict[str, float | None]:
+    return {
+        "import over numpy, ms": bare_import_milliseconds(),
+        "import and the names of a kernel, ms": import_milliseconds(),
+        "trace + write of add_one_tile, ms": 1e3 * seconds(add_one),
+        "lines of its text": float(len(add_one().splitlines())),
+        "pyptx: trace + emit of its vector add, ms": pyptx_milliseconds(),
+        "an apply repeat, us an instruction": per_instruction(many_repeats, 8, REPEATS, 2),
+        "a raw instruction, us": per_instruction(many_raw, 8, 4 * REPEATS, 1),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, help="write the figures as JSON")
+    out = parser.parse_args().out
+    figures = measure()
+    for name, value in figures.items():
+        print(f"{name:45} {'-' if value is None else f'{value:10.3f}'}")
+    if out is not None:
+        out.write_text(json.dumps({"machine": machine(), "figures": figures}, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
