@@ -23,8 +23,8 @@ Shape = Union[int, Sequence[int]]
 Argument = Union[NDArray[Any], bytes]
 
 BLOCK_LIMIT = 1024
-RESIDENT_THREADS = 1 << 16
-STEP_LIMIT = 4_000_000
+RESIDENT_THREADS = 1 << 15
+STEP_LIMIT = 1_000_000
 
 
 def emulate(
@@ -65,7 +65,8 @@ def emulate(
     stop_on_report : bool
         Whether the first report ends the run.
     resident_threads : int
-        Blocks are taken in waves of about this many threads; blocks of one wave run together.
+        Blocks are taken in waves of about this many threads; blocks of one wave run together, waves one after the other. A kernel
+        whose blocks wait for one another needs them all in one wave.
 
     Returns
     -------

@@ -134,7 +134,8 @@ class Region:
 class Access:
     """What a load or store asks for: `count` words of `width` bytes, naturally aligned as a whole.
 
-    `frame` tells the variables of the function around it, for messages about local memory.
+    `frame` tells the variables of the function around it, for messages about local memory; `hint` is the region of global memory that
+    the last execution reached, very likely the next one's too.
     """
 
     __slots__ = ("count", "frame", "hint", "nbytes", "shift", "space", "statement", "width", "windows")
@@ -197,43 +198,39 @@ class Memory:
     def _pieces(self, access: Access, address: Array, index: Any, count: int) -> list[Piece]:
         """Split an access by region; faulting threads are reported and left out."""
         space = access.space
-        if space == "global":
-            region = access.hint
-            if region is None or not self._inside(access, region, address):
-                region = self._guess(address)
-                access.hint = region
-            return self._in_region(access, region, address, index, count)
-        if space:
-            region = self.spaces.get(space)
-            if region is None:
-                self._fault(access, np.arange(count), np.broadcast_to(address, count), index, None)
-                return []
-            return self._in_region(access, region, address, index, count)
-        return self._generic(access, address, index, count)
-
-    def _inside(self, access: Access, region: Region, address: Array) -> bool:
-        offset = (address - region.start).view(np.uint64)
-        return bool(offset.max() <= region.extent - access.nbytes) if region.extent >= access.nbytes else False
-
-    def _guess(self, address: Array) -> Region | None:
-        """The region at or below the first address."""
-        if not self.globals:
-            return None
-        return self.globals[max(int(np.searchsorted(self._starts, address[0], side="right")) - 1, 0)]
-
-    def _in_region(self, access: Access, region: Region | None, address: Array, index: Any, count: int) -> list[Piece]:
-        """One piece for all threads where every access is good and lies in `region`; else piece by piece."""
+        if not space:
+            return self._generic(access, address, index, count)
+        region = self.spaces.get(space) if space != "global" else access.hint or self._below(address)
         if region is None:
             self._fault(access, np.arange(count), np.broadcast_to(address, count), index, None)
             return []
         offset = address - region.start
+        good = self._good(access, region, offset)
+        if not good and access.hint is not None:
+            region = self._below(address) or region
+            offset = address - region.start
+            good = self._good(access, region, offset)
+        if not good:
+            return self._split(access, region, np.broadcast_to(address, count), index)
+        if space == "global":
+            access.hint = region
+        return [(None, region, self._flat(region, access, offset, index))]
+
+    def _below(self, address: Array) -> Region | None:
+        """The region of global memory at or below the first address."""
+        if not self.globals:
+            return None
+        return self.globals[max(int(np.searchsorted(self._starts, address[0], side="right")) - 1, 0)]
+
+    @staticmethod
+    def _good(access: Access, region: Region, offset: Array) -> bool:
+        """Whether every access lies in a region and is aligned."""
         room = region.extent - access.nbytes
-        bad = room < 0 or int(offset.view(np.uint64).max()) > room
-        if not bad and access.nbytes > 1 and int(np.bitwise_or.reduce(offset)) & (access.nbytes - 1):
-            bad = True
-        if not bad:
-            return [(None, region, self._flat(region, access, offset, index))]
-        return self._split(access, region, np.broadcast_to(address, count), index)
+        if room < 0:
+            return False
+        unsigned = offset.view(np.uint64)
+        union = int(np.bitwise_or.reduce(unsigned))  # at least the largest offset; often that settles both questions in one pass
+        return union & (access.nbytes - 1) == 0 and (union <= room or int(unsigned.max()) <= room)
 
     def _flat(self, region: Region, access: Access, offset: Array, index: Any) -> Array:
         word = offset >> access.shift

@@ -185,3 +185,10 @@ def test_elements_of_arrays_and_vector_registers(run) -> None:
     run(body, out, before=VARIABLES, block=8).raise_for_reports()
     np.testing.assert_array_equal(out[:, 0].view(np.float32), 2)
     np.testing.assert_array_equal(out[:, 1:], [[thread % 2 + 1, 5, 5] for thread in range(8)])
+
+
+def test_every_wave_starts_with_unwritten_shared_memory(run) -> None:
+    body = """
+        .shared .b32 s; mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 0; @%p1 st.shared.u32 [s], 1; ld.shared.u32 %r2, [s];"""
+    result = run(body, grid=2, resident_threads=32)
+    assert [(report.kind, report.thread[0]) for report in result.reports] == [("unwritten memory", (1, 0, 0))]

@@ -14,6 +14,7 @@ Three kinds, by what an instruction needs:
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -51,14 +52,19 @@ def control(family: str, *names: str) -> Callable[[Made], Made]:
     return _registrar("control", family, names)
 
 
+@lru_cache(maxsize=None)
+def _load(family: str) -> None:
+    import_module(f"ptxgen.emulator.semantics.{family}")
+
+
 def lookup_semantics(entry: Entry) -> tuple[str, Callable[..., Any]] | None:
     """The kind and the maker behind an entry, or None. A family's module is imported on first use."""
-    import_module(f"ptxgen.emulator.semantics.{entry.family}")
+    _load(entry.family)
     return _TABLE.get((entry.family, entry.name))
 
 
 def gaps() -> list[str]:
     """``family/name`` of every registry entry that the emulator cannot execute."""
     for family in FAMILIES:
-        import_module(f"ptxgen.emulator.semantics.{family}")
+        _load(family)
     return [f"{entry.family}/{entry.name}" for entry in entries() if (entry.family, entry.name) not in _TABLE]
