@@ -23,6 +23,7 @@ from ptxgen.tracing.provenance import Where, here
 
 __all__ = ["Builder", "Region", "Value", "active", "current", "register_class"]
 
+_INT64 = 1 << 63
 _active: ContextVar[Builder | None] = ContextVar("ptxgen_builder", default=None)
 
 
@@ -462,6 +463,8 @@ class Builder:
         """The value of an expression in every thread of a block, by linear index; None where it depends on more than the thread."""
         if not all(symbol in self.thread_arrays for symbol in expr.symbols):
             return None
+        if any(not -_INT64 <= part < _INT64 for part in (*expr.terms.values(), *(bound or 0 for bound in expr.range()))):
+            return None  # NumPy's integers do not hold it
         total = np.full(self.threads, 0, np.int64)
         for monomial, coefficient in expr.terms.items():
             term = np.full(self.threads, coefficient, np.int64)

@@ -22,17 +22,24 @@ from ptxgen.tracing.source import FunctionSource, place_of, source_of, statement
 __all__ = ["Names", "for_statement", "opcode_at", "truth_error", "with_statement"]
 
 _UNBOUND = object()
+_FOR_ITER = dis.opmap["FOR_ITER"]
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 # ---- which statement a construct belongs to ---------------------------------------------------------------------------
 
 
+def _offset(frame: FrameType) -> int:
+    """Where the instruction that a frame is executing stands in its code, behind the prefixes of a long argument."""
+    code, at = frame.f_code.co_code, frame.f_lasti
+    while 0 <= at < len(code) and code[at] == dis.EXTENDED_ARG:
+        at += 2
+    return at
+
+
 def opcode_at(frame: FrameType) -> str:
     """The name of the bytecode instruction that a frame is executing."""
-    code, at = frame.f_code.co_code, frame.f_lasti
-    while 0 <= at < len(code) and dis.opname[code[at]] == "EXTENDED_ARG":
-        at += 2
+    code, at = frame.f_code.co_code, _offset(frame)
     return dis.opname[code[at]] if 0 <= at < len(code) else ""
 
 
@@ -65,17 +72,20 @@ def not_a_for(what: str, where: Where) -> TraceError:
 
 
 def _is_iterated_here(frame: FrameType, statement: ast.For) -> bool:
-    """Whether the instruction belongs to the statement and not to a comprehension that Python inlined into the same lines (PEP
-    709)."""
-    positions = getattr(frame.f_code, "co_positions", None)
-    if positions is None:
+    """Whether the instruction belongs to the statement and not to a comprehension that Python inlined into the same lines (PEP 709).
+
+    An inlined comprehension in the head comes before the statement's own instruction, and may have the same position.
+    """
+    if not hasattr(frame.f_code, "co_positions"):
         return True
-    for index, place in enumerate(positions()):
-        if index * 2 == frame.f_lasti:
-            line, _, column, _ = place
-            starts = {(node.lineno, node.col_offset) for node in (statement, statement.iter)}
-            return line is None or column is None or (line, column) in starts
-    return True
+    starts = {(node.lineno, node.col_offset) for node in (statement, statement.iter)}
+    lines = range(statement.lineno, (statement.iter.end_lineno or statement.iter.lineno) + 1)
+    code, last = frame.f_code.co_code, -1
+    for index, (line, _, column, _) in enumerate(frame.f_code.co_positions()):
+        placed = (line, column) in starts or (column is None and line in lines)  # Python may be told to keep no columns
+        if placed and code[2 * index] == _FOR_ITER:
+            last = 2 * index
+    return _offset(frame) == last
 
 
 def with_statement(frame: FrameType, what: str) -> tuple[ast.With, FunctionSource]:

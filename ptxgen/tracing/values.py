@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
+import numpy as np
+
 from ptxgen import ir
 from ptxgen.errors import TraceError
 from ptxgen.instructions.checking import Given
@@ -373,18 +375,19 @@ def _note_threads(op: str, made: Scalar, sources: Sequence[Value]) -> None:
     builder = made.builder
     if made.expr is None or op not in _OVER_THREADS or all(symbol in builder.thread_arrays for symbol in made.expr.symbols):
         return
-    values = [builder.over_threads(one.expr) if one.expr is not None else None for one in sources]
-    if any(one is None for one in values) or not made.type.is_integer:
+    if not made.type.is_integer or (made.type.bits == 64 and op in ("add", "sub", "mul", "shl")):  # int64 would not wrap as they do
         return
-    if op in ("floordiv", "mod") and (values[1] <= 0).any():
+    values = [found for one in sources if one.expr is not None and (found := builder.over_threads(one.expr)) is not None]
+    if len(values) != len(sources):
         return
-    if op in ("shl", "shr") and ((values[1] < 0) | (values[1] >= min(made.type.bits, 63))).any():
+    left, right = values
+    if op in ("floordiv", "mod") and bool(np.any(right <= 0)):
         return
-    import numpy as np
-
-    exact = getattr(np, _OVER_THREADS[op])(*values)
+    if op in ("shl", "shr") and bool(np.any((right < 0) | (right >= min(made.type.bits, 63)))):
+        return
+    exact = getattr(np, _OVER_THREADS[op])(left, right)
     lo, hi = bounds(made.type)
-    builder.thread_arrays[made.expr.symbols[0]] = (exact - lo) % (hi - lo + 1) + lo
+    builder.thread_arrays[made.expr.symbols[0]] = exact if made.type.bits == 64 else (exact - lo) % (hi - lo + 1) + lo
 
 
 def binary(op: str, a: Value, b: Any, where: Where, reflected: bool = False) -> Plan:

@@ -3,6 +3,8 @@
 The module runs by itself, without pytest, under every Python that is installed: ``python -m tests.tracing.refusal_cases``.
 """
 
+# ruff: noqa: B007, B018, B020, B023, RUF059, SIM113, UP028  (what is wrong with this code is what it is for)
+
 import linecache
 import sys
 

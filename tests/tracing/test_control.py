@@ -1,4 +1,5 @@
 """Loops and branches against the same Python, run once for each thread."""
+# ruff: noqa: SIM117  (a traced block stands in a with statement of its own)
 
 import numpy as np
 import pytest

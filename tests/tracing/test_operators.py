@@ -137,7 +137,7 @@ def test_the_text_names_exact_instructions():
         -(x * 2 + 1) / x
         tid >> 1
         tid.bitcast(px.s32) >> 1
-        x != x
+        x != x  # noqa: B015
 
     assert traced(function) == [
         "mov.u32 %r0, %tid.x;",

@@ -8,7 +8,6 @@ import ptxgen as px
 from ptxgen.tracing.literals import bounds
 from tests.tracing.kernels import traced
 
-LIMIT = {"u32": 2**32, "s32": 2**32, "u16": 2**16}
 CONSTANTS = st.sampled_from([0, 1, 2, 3, 4, 5, 7, 8, 12, 31, 32, 33, 63, 64, 96, 255, 256, 4095, 65535])
 STEPS = st.lists(
     st.tuples(
@@ -50,7 +49,7 @@ def choose_traced(op, value, number, original):
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.sampled_from([px.u32, px.s32, px.u16]), STEPS, st.integers(0, 1))
+@given(st.sampled_from([px.u32, px.s32, px.u16, px.u64]), STEPS, st.integers(0, 1))
 def test_known_expressions_ranges_and_divisors_hold(type, steps, mutable):
     found = []
 
@@ -60,10 +59,10 @@ def test_known_expressions_ranges_and_divisors_hold(type, steps, mutable):
             value = step(op, value, number, original, type.signed, choose_traced)
             if mutable:
                 value = px.reg(type, value)
-        found.append((value.expr, tid.expr.symbols[0], {symbol: held for symbol, held in tid.builder.values.items()}))
+        found.append((value.expr, tid.expr.symbols[0], tid.builder))
 
     traced(function, block=(48, 1, 1))
-    expr, tid, _ = found[0]
+    expr, tid, builder = found[0]
     numbers = []
     for thread in range(48):
         number = original = wrap(thread, type)
@@ -76,6 +75,8 @@ def test_known_expressions_ranges_and_divisors_hold(type, steps, mutable):
     assert all(number == 0 if divisor == 0 else number % divisor == 0 for number in numbers)
     if set(expr.symbols) <= {tid}:
         assert [expr.evaluate({tid: thread}) for thread in range(48)] == numbers
+    by_thread = builder.over_threads(expr)
+    assert by_thread is None or by_thread.tolist() == numbers
 
 
 def test_powers_of_two_survive_wrapping():
