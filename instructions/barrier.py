@@ -1,4 +1,4 @@
-"""Barriers of a block, a warp and a cluster (ISA 9.7.13.1 to 9.7.13.3)."""
+"""Barriers of a block, a warp and a cluster (ISA 9.7.15.1 to 9.7.15.3)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MEANING = {
 
 bar = instruction(
     "bar",
-    section="9.7.13.1",
+    section="9.7.15.1",
     summary="Synchronises the threads of a block at one of its 16 barriers; every thread of a warp takes part in it together.",
     syntax="""
         bar{.cta}.sync a{, b};
@@ -46,7 +46,7 @@ bar = instruction(
 
 barrier = instruction(
     "barrier",
-    section="9.7.13.1",
+    section="9.7.15.1",
     summary="Synchronises the threads of a block at one of its 16 barriers; with .aligned the same as bar.",
     syntax="""
         barrier{.cta}.sync{.aligned} a{, b};
@@ -63,7 +63,7 @@ barrier = instruction(
 
 bar_warp = instruction(
     "bar.warp.sync",
-    section="9.7.13.2",
+    section="9.7.15.2",
     summary="Waits until all threads of the warp that a mask names have come here; orders their memory accesses.",
     syntax="bar.warp.sync mask;",
     operands={"mask": source("u32")},
@@ -76,7 +76,7 @@ bar_warp = instruction(
 
 barrier_cluster = instruction(
     "barrier.cluster",
-    section="9.7.13.3",
+    section="9.7.15.3",
     summary="Arrives at, or waits for, the barrier of all threads of the cluster.",
     syntax="""
         barrier.cluster.arrive{.sem}{.aligned};

@@ -1,4 +1,4 @@
-"""Branches, calls and ends (ISA 9.7.12.3 to 9.7.12.7)."""
+"""Branches, calls and ends (ISA 9.7.14.3 to 9.7.14.7)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _UNI = {".uni": "The caller's promise that all active threads of the warp come h
 
 bra = instruction(
     "bra",
-    section="9.7.12.3",
+    section="9.7.14.3",
     summary="Goes on at a label of the same function.",
     syntax="bra{.uni} target;",
     operands={"target": label()},
@@ -17,7 +17,7 @@ bra = instruction(
 
 brx = instruction(
     "brx.idx",
-    section="9.7.12.4",
+    section="9.7.14.4",
     summary="Goes on at the label that an index picks from a .branchtargets list.",
     syntax="brx.idx{.uni} index, targets;",
     operands={"index": source("u32"), "targets": symbol("branch targets")},
@@ -26,7 +26,7 @@ brx = instruction(
 
 call = instruction(
     "call",
-    section="9.7.12.5",
+    section="9.7.14.5",
     summary="Calls a function by name, or through a pointer together with a list or prototype of what it may point to.",
     syntax="""
         call{.uni} (results), function, (arguments);
@@ -48,7 +48,7 @@ call = instruction(
 
 ret = instruction(
     "ret",
-    section="9.7.12.6",
+    section="9.7.14.6",
     summary="Returns from a function to its caller; in a kernel it ends the thread.",
     syntax="ret{.uni};",
     meaning=_UNI,
@@ -56,7 +56,7 @@ ret = instruction(
 
 exit = instruction(
     "exit",
-    section="9.7.12.7",
+    section="9.7.14.7",
     summary="Ends the thread; barriers no longer wait for it.",
     syntax="exit;",
 )

@@ -1,4 +1,4 @@
-"""Conversions between types (ISA 9.7.9.21).
+"""Conversions between types (ISA 9.7.10.24).
 
 The ISA's one section is several entries here, one for each way in which sources become a destination.
 """
@@ -14,7 +14,7 @@ _NARROW = "sm_100f sm_110f sm_120f"
 _STOCHASTIC = "sm_100a sm_103a sm_107a"
 _FIXED_POINT = "sm_100a sm_103a sm_107a sm_110a sm_120a sm_121a"
 
-_SECTION = "9.7.9.21"
+_SECTION = "9.7.10.24"
 _MEANING = {
     ".dtype": "The type of the result.",
     ".atype": "The type of the source.",

@@ -1,4 +1,4 @@
-"""Loads and stores (ISA 9.7.9.8 to 9.7.9.11)."""
+"""Loads and stores (ISA 9.7.10.8 to 9.7.10.11)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HINTS = """
 """
 
 _SIZES = (
-    Rule(".b128 is loaded and stored alone, not as a vector", when=".type in .b128", need="not .vec", section="9.7.9.8"),
+    Rule(".b128 is loaded and stored alone, not as a vector", when=".type in .b128", need="not .vec", section="9.7.10.8"),
     Rule(
         "an access moves at most 256 bits: .v4 of 64-bit or .v8 of 32-bit elements",
         when=".vec in .v8",
@@ -31,11 +31,11 @@ _WIDE = f".vec in .v8 and .type in {_WORD} or .vec in .v4 and .type in {_DOUBLE}
 _WIDE_SPACE = (Rule("an access of 256 bits is for global memory alone", when=_WIDE, need=_ONLY_GLOBAL),)
 _HINT_RULES = (
     Rule("an L1 eviction priority is for global memory alone", when=".level1::eviction_priority", need=_ONLY_GLOBAL,
-         section="9.7.9.2"),
+         section="9.7.10.2"),
     Rule("an L2 prefetch size is for global memory alone", when=".level::prefetch_size", need=_ONLY_GLOBAL),
     Rule("an L2 cache policy is for global memory alone", when=".level::cache_hint", need=_ONLY_GLOBAL),
     Rule("an L2 eviction priority needs an access of 256 bits: .v8 of 32-bit or .v4 of 64-bit elements",
-         when=".level2::eviction_priority", need=_WIDE, section="9.7.9.2"),
+         when=".level2::eviction_priority", need=_WIDE, section="9.7.10.2"),
     Rule("a cache policy is given exactly where .L2::cache_hint is", when="cache_policy", need=".level::cache_hint"),
     Rule("a cache policy is given exactly where .L2::cache_hint is", when=".level::cache_hint", need="cache_policy"),
 )  # fmt: skip
@@ -116,7 +116,7 @@ _POLICY = source("u64", immediate=False)
 
 ld = instruction(
     "ld",
-    section="9.7.9.8",
+    section="9.7.10.8",
     summary="Loads one value or a vector of consecutive values from memory into registers.",
     syntax="""
         ld{.weak}{.ss}{.cop}{.level::cache_hint}{.level::prefetch_size}{.vec}.type d, [a]{.unified}{, cache_policy};
@@ -148,7 +148,7 @@ ld = instruction(
 
 ld_global_nc = instruction(
     "ld.global.nc",
-    section="9.7.9.9",
+    section="9.7.10.9",
     summary="Loads from global memory that nobody writes while the kernel runs, through the read-only data path.",
     syntax="""
         ld.global{.cop}.nc{.level::cache_hint}{.level::prefetch_size}{.vec}.type d, [a]{, cache_policy};
@@ -172,7 +172,7 @@ ld_global_nc = instruction(
 
 ldu = instruction(
     "ldu",
-    section="9.7.9.10",
+    section="9.7.10.10",
     summary="Loads read-only global data from an address that is the same in all threads of the warp.",
     syntax="ldu{.ss}{.vec}.type d, [a];",
     choices=f"""
@@ -194,7 +194,7 @@ ldu = instruction(
 
 st = instruction(
     "st",
-    section="9.7.9.11",
+    section="9.7.10.11",
     summary="Stores one value or a vector of consecutive values from registers into memory.",
     syntax="""
         st{.weak}{.ss}{.cop}{.level::cache_hint}{.vec}.type [a], b{, cache_policy};

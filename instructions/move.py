@@ -1,4 +1,4 @@
-"""Moves within and between registers, and address conversions (ISA 9.7.9.3, 9.7.9.4, 9.7.9.7, 9.7.9.19, 9.7.9.20)."""
+"""Moves within and between registers, and address conversions (ISA 9.7.10.3, 9.7.10.4, 9.7.10.7, 9.7.10.22, 9.7.10.23)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SPACES_MEANING = {
 
 mov = instruction(
     "mov",
-    section="9.7.9.3",
+    section="9.7.10.3",
     summary="Copies a register, a special register, a constant, or the address of a variable or function.",
     syntax="""
         mov.type d, a;
@@ -58,7 +58,7 @@ mov = instruction(
 
 mov_pack = instruction(
     "mov (pack and unpack)",
-    section="9.7.9.4",
+    section="9.7.10.4",
     summary="Packs two or four registers into one, or unpacks one into two or four; the first holds the lowest bits.",
     syntax="""
         mov.packed d, halves;
@@ -85,7 +85,7 @@ mov_pack = instruction(
 
 prmt = instruction(
     "prmt",
-    section="9.7.9.7",
+    section="9.7.10.7",
     summary="Picks any four bytes out of the eight of two registers, each possibly replaced by copies of its sign.",
     syntax="prmt.b32{.mode} d, a, b, c;",
     choices=".mode = { .f4e, .b4e, .rc8, .ecl, .ecr, .rc16 };",
@@ -103,7 +103,7 @@ prmt = instruction(
 
 isspacep = instruction(
     "isspacep",
-    section="9.7.9.19",
+    section="9.7.10.22",
     summary="Tells whether a generic address lies in a state space's window.",
     syntax="""
         isspacep.space p, a;
@@ -121,7 +121,7 @@ isspacep = instruction(
 
 cvta = instruction(
     "cvta",
-    section="9.7.9.20",
+    section="9.7.10.23",
     summary="Turns an address within a state space into a generic one; with .to, a generic one into one within the space.",
     syntax="""
         cvta.space.size p, a;

@@ -1,7 +1,7 @@
 """ptxas is the referee: what a contract allows it assembles, and what a contract refuses it refuses.
 
-Each test takes a family at once, since ptxas judges thousands of statements of equal version and target in one run. The sample
-holds every pair of qualifier values; ``python -m tests.instructions.sweep`` goes through all combinations.
+A test takes a family or all of them at once, since ptxas judges thousands of statements of equal version and target in one run. The
+sample holds every pair of qualifier values; ``python -m tests.instructions.sweep`` goes through all combinations.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def shown(refusals: list[Refusal]) -> str:
 
 
 @lru_cache(maxsize=None)
-def some_of_each_class(family: str) -> list[Statement]:
+def some_of_each_class() -> list[Statement]:
     """A few statements for every (first version, targets) that the variants of a syntax line have."""
     found: list[Statement] = []
-    for form in family_forms(family):
+    for form in (form for family in FAMILIES for form in family_forms(family)):
         classes: dict[object, list[Match]] = {}
         for bound in legal_choices(form):
             match = Match(form.opcode(bound), form, bound)
@@ -66,29 +66,26 @@ def test_ptxas_accepts_every_legal_form_at_its_first_version_and_lowest_target(f
 
 
 @needs_ptxas
-@every_family
-def test_ptxas_accepts_on_every_target_of_the_contract(family: str) -> None:
+def test_ptxas_accepts_on_every_target_of_the_contract() -> None:
     refused = judge(
         (statement, max(statement.match.version, FIRST_VERSION[target]), target)
-        for statement in some_of_each_class(family)
+        for statement in some_of_each_class()
         for target in statement.match.targets
     )
     assert not refused, shown(refused)
 
 
 @needs_ptxas
-@every_family
-def test_ptxas_refuses_the_version_before(family: str) -> None:
-    early = [(statement, *before) for statement in some_of_each_class(family) if (before := version_before(statement.match))]
+def test_ptxas_refuses_the_version_before() -> None:
+    early = [(statement, *before) for statement in some_of_each_class() if (before := version_before(statement.match))]
     refused = {id(refusal.statement) for refusal in judge(early)}
     accepted = [f"{version} {target}: {statement.text}" for statement, version, target in early if id(statement) not in refused]
     assert not accepted, "ptxas accepts earlier than the contract says:\n" + "\n".join(accepted[:40])
 
 
 @needs_ptxas
-@every_family
-def test_ptxas_refuses_other_targets(family: str) -> None:
-    placed = [(statement, NEWEST, target) for statement in some_of_each_class(family) for target in targets_outside(statement.match)]
+def test_ptxas_refuses_other_targets() -> None:
+    placed = [(statement, NEWEST, target) for statement in some_of_each_class() for target in targets_outside(statement.match)]
     refused = {(id(refusal.statement), refusal.target) for refusal in judge(placed)}
     accepted = [f"{target}: {statement.text}" for statement, _, target in placed if (id(statement), target) not in refused]
     assert not accepted, "ptxas accepts on targets that the contract excludes:\n" + "\n".join(accepted[:40])
