@@ -7,9 +7,10 @@ from ptxgen.errors import TraceError
 from ptxgen.instructions.types import Type, pred
 from ptxgen.tracing import ranges
 from ptxgen.tracing.builder import register_class
+from ptxgen.tracing.knowledge import attach, carry_out
 from ptxgen.tracing.literals import bounds, literal
 from ptxgen.tracing.provenance import Where, here
-from ptxgen.tracing.values import Scalar, attach, carry_out, emit, mov_opcode
+from ptxgen.tracing.values import Scalar, emit, mov_opcode
 
 __all__ = ["bitcast", "convert"]
 

@@ -10,9 +10,10 @@ from ptxgen.errors import TraceError
 from ptxgen.instructions.types import Type, pred
 from ptxgen.tracing import ranges
 from ptxgen.tracing.builder import Builder, Value, current
+from ptxgen.tracing.knowledge import attach, carry_out
 from ptxgen.tracing.literals import bounds, is_number, literal
 from ptxgen.tracing.provenance import Where, here
-from ptxgen.tracing.values import Scalar, as_value, attach, carry_out, emit, quotient
+from ptxgen.tracing.values import Scalar, as_value, emit, quotient
 
 __all__ = ["absolute", "div", "fma", "make_constant", "maximum", "minimum", "rcp", "rem", "select", "sqrt", "uniform"]
 

@@ -19,10 +19,11 @@ from ptxgen.instructions.grammar import Slot
 from ptxgen.instructions.registry import Match, lookup
 from ptxgen.instructions.types import Type, pred
 from ptxgen.tracing.builder import Builder, Value, current, given_register
+from ptxgen.tracing.knowledge import attach
 from ptxgen.tracing.literals import is_number, literal
 from ptxgen.tracing.provenance import Where, here
 from ptxgen.tracing.registers import Register
-from ptxgen.tracing.values import Scalar, attach, operand
+from ptxgen.tracing.values import Scalar, operand
 
 __all__ = ["Opcode", "ptx", "sink"]
 

@@ -8,10 +8,11 @@ from ptxgen.errors import TraceError
 from ptxgen.instructions.types import TYPES, Type
 from ptxgen.layouts.expr import Expr, Symbol
 from ptxgen.tracing.builder import Builder, Value, current
+from ptxgen.tracing.knowledge import carry_out
 from ptxgen.tracing.literals import bounds
 from ptxgen.tracing.provenance import Where, here
 from ptxgen.tracing.ranges import Bounds, Known
-from ptxgen.tracing.values import Scalar, as_value, binary, carry_out, emit, mov_opcode
+from ptxgen.tracing.values import Scalar, as_value, binary, emit, mov_opcode
 
 __all__ = ["Register", "reg"]
 

@@ -10,22 +10,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
-import numpy as np
-
 from ptxgen import ir
 from ptxgen.errors import TraceError
 from ptxgen.instructions.checking import Given
 from ptxgen.instructions.types import Type, pred, u32
-from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.expr import Expr
 from ptxgen.tracing import ranges
 from ptxgen.tracing.builder import Builder, Region, Value, given_value
 from ptxgen.tracing.builder import given_register as _given_register
+from ptxgen.tracing.knowledge import attach, carry_out, constant_of, known_bits, known_sum, note_threads
 from ptxgen.tracing.literals import bounds, is_number, literal, type_name
 from ptxgen.tracing.provenance import Where, here
 from ptxgen.tracing.ranges import Bounds, Known
 
-__all__ = ["Plan", "Scalar", "as_value", "attach", "binary", "carry_out", "emit", "mov_opcode", "operand"]
+__all__ = ["Plan", "Scalar", "as_value", "binary", "emit", "mov_opcode", "operand"]
 
 
 class Scalar(Value):
@@ -282,34 +280,6 @@ def emit(builder: Builder, opcode: str, type: Type, sources: Sequence[Value], wh
     return Scalar(builder, type, target, builder.region, where)
 
 
-def attach(value: Value, known: Known) -> None:
-    """Give an integer result what is known of it: an exact expression, or a fresh symbol with the range and the divisor found."""
-    type = value.type
-    if not type.is_integer or type.lanes > 1:
-        return
-    if isinstance(known, Expr):
-        if ranges.fits(known, bounds(type), value.builder.facts()):
-            value.expr = known
-            return
-        known = ranges.wrapped(known, type.bits, bounds(type))
-    name = value.operand.name if isinstance(value.operand, ir.Reg) else "constant"
-    try:
-        value.builder.symbol(name, value, *(known or ()))
-    except LayoutError:  # an empty range: code that no thread reaches
-        value.builder.symbol(name, value)
-
-
-def carry_out(known: Known, sources: Sequence[Value], type: Type) -> Known:
-    """What may leave an operation: a mutable register's symbol may not, since its register will hold something else later."""
-    if not isinstance(known, Expr) or known.constant is not None or not any(getattr(one, "mutable", False) for one in sources):
-        return known
-    lo, hi = known.range()
-    low, high = bounds(type)
-    if lo is None or hi is None or lo < low or hi > high:
-        return ranges.wrapped(known, type.bits, bounds(type))
-    return Bounds(lo, hi, known.divisor() or 1)
-
-
 def as_value(builder: Builder, given: Any, type: Type, where: Where | None = None) -> Value:
     """A traced value or a Python number as a value of exactly `type`.
 
@@ -362,32 +332,8 @@ def _operate(op: str, a: Scalar, b: Any, reflected: bool = False) -> Scalar:
         made.facts = _joined_facts(op, *plan.sources)
         made.uniform = all(getattr(one, "uniform", False) for one in plan.sources)
     attach(made, carry_out(plan.known, plan.sources, plan.type))
-    _note_threads(op, made, plan.sources)
+    note_threads(op, made, plan.sources)
     return made
-
-
-_OVER_THREADS = {"floordiv": "floor_divide", "mod": "remainder", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
-                 "shl": "left_shift", "shr": "right_shift", "add": "add", "sub": "subtract", "mul": "multiply"}  # fmt: skip
-
-
-def _note_threads(op: str, made: Scalar, sources: Sequence[Value]) -> None:
-    """Remember what each thread of a block computes, where that depends on its index alone: owners of registers are proved with it."""
-    builder = made.builder
-    if made.expr is None or op not in _OVER_THREADS or all(symbol in builder.thread_arrays for symbol in made.expr.symbols):
-        return
-    if not made.type.is_integer or (made.type.bits == 64 and op in ("add", "sub", "mul", "shl")):  # int64 would not wrap as they do
-        return
-    values = [found for one in sources if one.expr is not None and (found := builder.over_threads(one.expr)) is not None]
-    if len(values) != len(sources):
-        return
-    left, right = values
-    if op in ("floordiv", "mod") and bool(np.any(right <= 0)):
-        return
-    if op in ("shl", "shr") and bool(np.any((right < 0) | (right >= min(made.type.bits, 63)))):
-        return
-    exact = getattr(np, _OVER_THREADS[op])(left, right)
-    lo, hi = bounds(made.type)
-    builder.thread_arrays[made.expr.symbols[0]] = exact if made.type.bits == 64 else (exact - lo) % (hi - lo + 1) + lo
 
 
 def binary(op: str, a: Value, b: Any, where: Where, reflected: bool = False) -> Plan:
@@ -407,7 +353,7 @@ def binary(op: str, a: Value, b: Any, where: Where, reflected: bool = False) -> 
         if type.is_float or type.bits == 8:
             raise _no_operator(symbol, type, where)
         suffix = "pred" if type is pred else f"b{type.bits}"
-        return Plan(f"{op}.{suffix}", type, (left, right), _known_bits(op, left, right))
+        return Plan(f"{op}.{suffix}", type, (left, right), known_bits(op, left, right))
     if op in ("floordiv", "mod", "div"):
         return _division(op, type, left, right, where)
     if type.is_float and type.name in _ARITHMETIC_FLOATS:
@@ -415,7 +361,7 @@ def binary(op: str, a: Value, b: Any, where: Where, reflected: bool = False) -> 
     if not type.is_integer or type.bits == 8:
         raise _no_operator(symbol, type, where)
     lo = ".lo" if op == "mul" else ""
-    return Plan(f"{op}{lo}.{type.name}", type, (left, right), _known_sum(op, left, right))
+    return Plan(f"{op}{lo}.{type.name}", type, (left, right), known_sum(op, left, right))
 
 
 def _other(a: Value, b: Any, symbol: str, where: Where, reflected: bool) -> Value:
@@ -456,31 +402,6 @@ def _no_operator(symbol: str, type: Type, where: Where) -> TraceError:
     return TraceError(f"PTX has no {symbol} on .{name}", where=where, legal=legal)
 
 
-def _known_sum(op: str, a: Value, b: Value) -> Known:
-    if a.expr is None or b.expr is None:
-        return None
-    return a.expr + b.expr if op == "add" else a.expr - b.expr if op == "sub" else a.expr * b.expr
-
-
-def _constant(value: Value) -> int | None:
-    return value.operand.value if isinstance(value.operand, ir.Int) else None
-
-
-def _known_bits(op: str, a: Value, b: Value) -> Known:
-    if a.expr is None or b.expr is None:
-        return None
-    within = bounds(a.type)
-    if op != "and":
-        return ranges.bit_or(a.expr, b.expr, within)
-    for one, other in ((a, b), (b, a)):
-        mask = other.expr.constant if other.expr is not None else None
-        if mask is not None and mask >= 0 and one.expr is not None:
-            return ranges.bit_and(one.expr, mask, within)
-    his = [ranges.limits(one, within) for one in (a.expr, b.expr)]
-    positive = [hi for lo, hi in his if lo >= 0]
-    return Bounds(0, min(positive)) if positive else None
-
-
 def _division(op: str, type: Type, left: Value, right: Value, where: Where) -> Plan:
     symbol = _SYMBOLS[op]
     if op == "div":
@@ -509,7 +430,7 @@ def _division(op: str, type: Type, left: Value, right: Value, where: Where) -> P
 
 def quotient(op: str, type: Type, left: Value, right: Value, where: Where) -> Plan:
     """``div`` or ``rem`` of integers, as PTX rounds them (towards zero)."""
-    by = _constant(right)
+    by = constant_of(right)
     if by == 0:
         raise TraceError("division by zero", where=where, why="PTX leaves the result of an integer division by zero open")
     known: Known = None
@@ -539,7 +460,7 @@ def _shift(op: str, a: Value, b: Any, where: Where, reflected: bool) -> Plan:
     type = a.type
     if type.is_float or type is pred or type.bits == 8 or type.lanes > 1:
         raise _no_operator(symbol, type, where)
-    by = _constant(amount)
+    by = constant_of(amount)
     known: Known = None
     if by is not None and a.expr is not None:
         within = bounds(type)

@@ -1,0 +1,95 @@
+"""What is known of a result: an exact expression, a range and a divisor, or what each thread of a block computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ptxgen import ir
+from ptxgen.instructions.types import Type
+from ptxgen.layouts.errors import LayoutError
+from ptxgen.layouts.expr import Expr
+from ptxgen.tracing import ranges
+from ptxgen.tracing.builder import Value
+from ptxgen.tracing.literals import bounds
+from ptxgen.tracing.ranges import Bounds, Known
+
+__all__ = ["attach", "carry_out", "constant_of", "known_bits", "known_sum", "note_threads"]
+
+
+def attach(value: Value, known: Known) -> None:
+    """Give an integer result what is known of it: an exact expression, or a fresh symbol with the range and the divisor found."""
+    type = value.type
+    if not type.is_integer or type.lanes > 1:
+        return
+    if isinstance(known, Expr):
+        if ranges.fits(known, bounds(type), value.builder.facts()):
+            value.expr = known
+            return
+        known = ranges.wrapped(known, type.bits, bounds(type))
+    name = value.operand.name if isinstance(value.operand, ir.Reg) else "constant"
+    try:
+        value.builder.symbol(name, value, *(known or ()))
+    except LayoutError:  # an empty range: code that no thread reaches
+        value.builder.symbol(name, value)
+
+
+def carry_out(known: Known, sources: Sequence[Value], type: Type) -> Known:
+    """What may leave an operation: a mutable register's symbol may not, since its register will hold something else later."""
+    if not isinstance(known, Expr) or known.constant is not None or not any(getattr(one, "mutable", False) for one in sources):
+        return known
+    lo, hi = known.range()
+    low, high = bounds(type)
+    if lo is None or hi is None or lo < low or hi > high:
+        return ranges.wrapped(known, type.bits, bounds(type))
+    return Bounds(lo, hi, known.divisor() or 1)
+
+
+_OVER_THREADS = {"floordiv": "floor_divide", "mod": "remainder", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+                 "shl": "left_shift", "shr": "right_shift", "add": "add", "sub": "subtract", "mul": "multiply"}  # fmt: skip
+
+
+def note_threads(op: str, made: Value, sources: Sequence[Value]) -> None:
+    """Remember what each thread of a block computes, where that depends on its index alone: owners of registers are proved with it."""
+    builder = made.builder
+    if made.expr is None or op not in _OVER_THREADS or all(symbol in builder.thread_arrays for symbol in made.expr.symbols):
+        return
+    if not made.type.is_integer or (made.type.bits == 64 and op in ("add", "sub", "mul", "shl")):  # int64 would not wrap as they do
+        return
+    values = [found for one in sources if one.expr is not None and (found := builder.over_threads(one.expr)) is not None]
+    if len(values) != len(sources):
+        return
+    left, right = values
+    if op in ("floordiv", "mod") and bool(np.any(right <= 0)):
+        return
+    if op in ("shl", "shr") and bool(np.any((right < 0) | (right >= min(made.type.bits, 63)))):
+        return
+    exact = getattr(np, _OVER_THREADS[op])(left, right)
+    lo, hi = bounds(made.type)
+    builder.thread_arrays[made.expr.symbols[0]] = exact if made.type.bits == 64 else (exact - lo) % (hi - lo + 1) + lo
+
+
+def known_sum(op: str, a: Value, b: Value) -> Known:
+    if a.expr is None or b.expr is None:
+        return None
+    return a.expr + b.expr if op == "add" else a.expr - b.expr if op == "sub" else a.expr * b.expr
+
+
+def constant_of(value: Value) -> int | None:
+    return value.operand.value if isinstance(value.operand, ir.Int) else None
+
+
+def known_bits(op: str, a: Value, b: Value) -> Known:
+    if a.expr is None or b.expr is None:
+        return None
+    within = bounds(a.type)
+    if op != "and":
+        return ranges.bit_or(a.expr, b.expr, within)
+    for one, other in ((a, b), (b, a)):
+        mask = other.expr.constant if other.expr is not None else None
+        if mask is not None and mask >= 0 and one.expr is not None:
+            return ranges.bit_and(one.expr, mask, within)
+    his = [ranges.limits(one, within) for one in (a.expr, b.expr)]
+    positive = [hi for lo, hi in his if lo >= 0]
+    return Bounds(0, min(positive)) if positive else None
