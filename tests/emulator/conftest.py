@@ -20,9 +20,15 @@ REGISTERS = """
 """
 
 
-def kernel(body: str, parameters: str, before: str = "") -> Module:
+def module(body: str, parameters: str, before: str = "") -> Module:
     """A module with one entry ``k``."""
     return read(f"{HEADER}{before}\n.visible .entry k({parameters})\n{{{REGISTERS}\n{body}\n}}\n")
+
+
+@pytest.fixture(scope="session")
+def kernel() -> Callable[..., Module]:
+    """``kernel(body, parameters, before="")``: a module with one entry ``k``."""
+    return module
 
 
 @pytest.fixture
@@ -32,7 +38,7 @@ def run() -> Callable[..., EmulationResult]:
     def launch(body: str, *arguments: Any, before: str = "", grid: Any = 1, block: Any = 32, **options: Any) -> EmulationResult:
         types = [".u64" if isinstance(one, np.ndarray) else f".u{8 * len(one)}" for one in arguments]
         parameters = ", ".join(f".param {of} {name}" for of, name in zip(types, "abcdefgh"))
-        return emulate(kernel(body, parameters, before), "k", grid=grid, block=block, arguments=arguments, **options)
+        return emulate(module(body, parameters, before), "k", grid=grid, block=block, arguments=arguments, **options)
 
     return launch
 
@@ -62,7 +68,7 @@ def apply() -> Callable[..., np.ndarray[Any, Any]]:
         body.append(lines.format(**names))
         body.append(f"st.global.{move} [%rd{30 + len(inputs)}], {names['d']};")
         parameters = ", ".join(f".param .u64 {name}" for name in "abcd"[: len(inputs) + 1])
-        outcome = emulate(kernel("\n".join(body), parameters), "k", grid=1, block=count, arguments=[*inputs, result])
+        outcome = emulate(module("\n".join(body), parameters), "k", grid=1, block=count, arguments=[*inputs, result])
         outcome.raise_for_reports()
         return result
 

@@ -274,3 +274,22 @@ def test_every_form_gives_values_of_its_destination() -> None:
                         mixed = function(values[0], *(value[:1] for value in values[1:]))
                         spread = function(values[0], *(np.repeat(value[:1], 5) for value in values[1:]))
                     assert mixed.shape == (5,) and mixed.tobytes() == spread.tobytes(), match
+
+
+def test_operand_order_of_uncommon_instructions(apply) -> None:
+    inserted = apply("bfi.b32 {d}, {a}, {b}, 8, 4;", "u4", U32, V32)
+    np.testing.assert_array_equal(inserted, (V32 & 0xFFFFF0FF) | (U32 & 15) << 8)
+    funnel = apply("shf.l.wrap.b32 {d}, {a}, {b}, 8;", "u4", U32, V32)
+    np.testing.assert_array_equal(funnel, V32 << 8 | U32 >> 24)
+    difference = apply("sad.u32 {d}, {a}, {b}, {c};", "u4", U32, V32, W32)
+    np.testing.assert_array_equal(difference, np.maximum(U32, V32) - np.minimum(U32, V32) + W32)
+    chosen = apply("slct.b32.s32 {d}, {a}, {b}, {c};", "u4", U32, V32, W32)
+    np.testing.assert_array_equal(chosen, np.where(W32.view(np.int32) >= 0, U32, V32))
+    dot = apply("dp4a.s32.u32 {d}, {a}, {b}, {c};", "i4", U32, V32, W32)
+    lanes = (U32.view(np.int8).reshape(-1, 4).astype(np.int64) * V32.view(np.uint8).reshape(-1, 4)).sum(1)
+    np.testing.assert_array_equal(dot, (lanes + W32).astype(np.uint32).view(np.int32))
+    np.testing.assert_array_equal(apply("mad24.lo.u32 {d}, {a}, {b}, {c};", "u4", U32, V32, W32), (U32 & 0xFFFFFF) * (V32 & 0xFFFFFF) + W32)
+    sign = apply("copysign.f32 {d}, {a}, {b};", "f4", F32, np.abs(G32))
+    np.testing.assert_array_equal(sign, np.copysign(G32, F32))
+    top = apply("bfind.u32 {d}, {a};", "u4", U32)
+    assert integers(top) == [value.bit_length() - 1 if value else 2**32 - 1 for value in integers(U32)]
