@@ -245,7 +245,7 @@ rcp_approx_ftz_f64 = instruction(
     """,
     operands=_UNARY,
     since=(Since("2.1"),),
-    meaning={".ftz": "Subnormal inputs and results become zero of the same sign."},
+    meaning={**_APPROX, ".ftz": "Subnormal inputs and results become zero of the same sign."},
 )
 
 sqrt = instruction(
@@ -287,7 +287,7 @@ rsqrt_approx_ftz_f64 = instruction(
     """,
     operands=_UNARY,
     since=(Since("4.0"),),
-    meaning={".ftz": "Subnormal inputs and results become zero of the same sign."},
+    meaning={**_APPROX, ".ftz": "Subnormal inputs and results become zero of the same sign."},
 )
 
 sin = instruction(

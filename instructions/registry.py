@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib import import_module
-from itertools import chain
+from itertools import chain, permutations
 
 from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.grammar import Bindings, Form, availability, broken_rules, condition, forms, tokens_of, type_expression
@@ -166,6 +166,10 @@ def _refusal(opcode: str, tokens: tuple[str, ...], candidates: list[tuple[Form, 
         near = difflib.get_close_matches(tokens[0], sorted(mnemonics()), n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(mnemonics()))}"
         return InstructionError(f"{tokens[0]!r} is not an instruction of the PTX ISA known here", opcode=opcode, legal=hint)
+    ordered = _in_order(tokens)
+    if ordered:
+        problem = f"the ISA writes these qualifiers in another order: {ordered}"
+        return InstructionError(problem, opcode=opcode, section=known[0].entry.section, legal=ordered)
     reached, expected = max((form.furthest(tokens) for form in known), key=lambda found: found[0])
     for form in known:
         if form.furthest(tokens)[0] == reached:
@@ -181,3 +185,15 @@ def _refusal(opcode: str, tokens: tuple[str, ...], candidates: list[tuple[Form, 
             problem += f"; did you mean {' or '.join(near)}?"
     legal = f"after {behind!r}: {', '.join(options)}" if options else f"{behind!r} as it is"
     return InstructionError(problem, opcode=opcode, section=known[0].entry.section, legal=legal)
+
+
+def _in_order(tokens: tuple[str, ...]) -> str:
+    """The legal opcode with the same qualifiers in another order (ptxas takes any), or an empty text."""
+    if len(tokens) > 7:
+        return ""
+    for qualifiers in permutations(tokens[1:]):
+        spelled = (tokens[0], *qualifiers)
+        read = ((form.entry, bound) for form in _forms_of(tokens[0]) for bound in form.matches(spelled))
+        if any(not any(broken_rules(entry, bound, operands_known=False)) for entry, bound in read):
+            return "".join(spelled)
+    return ""
