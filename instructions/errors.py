@@ -54,21 +54,11 @@ class InstructionError(PtxgenError):
         self.where = where
         super().__init__(problem)
 
-    def at(self, where: Any) -> InstructionError:
-        """The same error, placed at the user's line; an earlier place is kept."""
-        if self.where is None:
-            self.where = where
-        return self
-
     def __str__(self) -> str:
         subject = self.opcode
         if self.operand:
             subject += f", operand {self.operand}" if subject else f"operand {self.operand}"
-        head = f"{subject}: {self.problem}" if subject else self.problem
-        lines = [f"{self.where}: {head}" if self.where is not None else head]
-        source = getattr(self.where, "source", "")
-        if source:
-            lines.append(f"  line: {source}")
+        lines = self.placed(f"{subject}: {self.problem}" if subject else self.problem)
         if self.rule:
             lines.append(f"  rule: {self.rule}" + (f" (PTX ISA {self.section})" if self.section else ""))
         elif self.section:

@@ -2,9 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
+Error = TypeVar("Error", bound="PtxgenError")
+
 
 class PtxgenError(Exception):
-    """Root of every error that ptxgen raises on purpose."""
+    """Root of every error that ptxgen raises on purpose.
+
+    Attributes
+    ----------
+    where : object
+        The user's line, whose str() opens the message and whose `source` is shown below; None where it is not known (yet).
+    """
+
+    where: Any = None
+
+    def at(self: Error, where: Any) -> Error:
+        """The same error, placed at the user's line; an earlier place is kept."""
+        if self.where is None:
+            self.where = where
+        return self
+
+    def placed(self, head: str) -> list[str]:
+        """The first lines of the message: `head` behind the user's line, and that line's source."""
+        if self.where is None:
+            return [head]
+        source = getattr(self.where, "source", "")
+        return [f"{self.where}: {head}", f"  line: {source}"] if source else [f"{self.where}: {head}"]
+
+    def __str__(self) -> str:
+        return "\n".join(self.placed(super().__str__()))
 
 
 class LayoutError(PtxgenError, ValueError):

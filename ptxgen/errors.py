@@ -30,19 +30,17 @@ class TraceError(PtxgenError):
         self.where = where
         self.why = why
         self.legal = legal
+        self.opcode = ""
         super().__init__(problem)
 
-    def at(self, where: Any) -> TraceError:
-        """The same error, placed at the user's line; an earlier place is kept."""
-        if self.where is None:
-            self.where = where
+    def of(self, opcode: str, operand: str = "") -> TraceError:
+        """The same error, said of an instruction and its operand; an earlier one is kept."""
+        if not self.opcode:
+            self.opcode = f"{opcode}, operand {operand}" if operand else opcode
         return self
 
     def __str__(self) -> str:
-        lines = [f"{self.where}: {self.problem}" if self.where is not None else self.problem]
-        source = getattr(self.where, "source", "")
-        if source:
-            lines.append(f"  line: {source}")
+        lines = self.placed(f"{self.opcode}: {self.problem}" if self.opcode else self.problem)
         if self.why:
             lines.append(f"  why: {self.why}")
         if self.legal:

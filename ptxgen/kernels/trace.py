@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ptxgen import ir
-from ptxgen.errors import TraceError
+from ptxgen.errors import PtxgenError, TraceError
 from ptxgen.instructions.targets import target_set
 from ptxgen.instructions.types import Type, u64
 from ptxgen.kernels.annotations import Constant, Dim, Parameter, Tensor
 from ptxgen.layouts.expr import Expr
 from ptxgen.runtime.signature import DimParam, ScalarParam, Signature, TensorParam
 from ptxgen.tracing.builder import Builder, Value, given_register, given_value
-from ptxgen.tracing.provenance import Where
+from ptxgen.tracing.provenance import Where, raised_at
+from ptxgen.tracing.source import return_line
 from ptxgen.tracing.storage import shared_memory
 from ptxgen.tracing.tidy import tidy
 from ptxgen.tracing.values import Scalar
@@ -127,11 +128,15 @@ def trace(
     with builder:
         dims = _declare_dims(builder, parameters)
         arguments = {one.name: _argument(builder, one, constants, where) for one in parameters}
-        returned = function(**arguments)
+        try:
+            returned = function(**arguments)
+        except PtxgenError as error:  # layouts know no lines of a user's
+            error.at(raised_at(error))
+            raise
         if returned is not None:
             raise TraceError(
-                f"kernel {function.__name__} returns {type(returned).__name__}", where=where, why="a kernel has no result",
-                legal="store it into a tensor argument",
+                f"kernel {function.__name__} returns a {_kind(returned)}", where=return_line(function.__code__),
+                why="a kernel has no result", legal="store it into a tensor argument",
             )  # fmt: skip
         builder.finish()
         tidy(builder)
@@ -158,6 +163,13 @@ def trace(
         {one.name: one.multiple_of for one in dims if one.multiple_of > 1},
     )
     return Trace(ir.Module(version, (lowest,), items), signature, function.__name__, shared.dynamic_bytes, block, cluster)
+
+
+def _kind(returned: Any) -> str:
+    """What the user calls an object."""
+    if isinstance(returned, Value):
+        return f"traced .{returned.type.name}"
+    return "view" if isinstance(returned, View) else type(returned).__name__
 
 
 def _declare_dims(builder: Builder, parameters: tuple[Parameter, ...]) -> list[Dim]:
@@ -215,5 +227,3 @@ def _signature(parameter: Parameter) -> Any:
         return TensorParam(parameter.name, annotation.dtype, annotation.shape, annotation.strides, annotation.align)
     assert isinstance(annotation, Type)
     return ScalarParam(parameter.name, annotation)
-
-

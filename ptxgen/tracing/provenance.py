@@ -7,7 +7,7 @@ import os
 import sys
 from types import CodeType, FrameType
 
-__all__ = ["Where", "here", "user_frame"]
+__all__ = ["Where", "here", "raised_at", "user_frame"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _DEMO = _PACKAGE + "demo.py"  # a user's program that ships with the package
@@ -65,3 +65,14 @@ def here() -> Where:
     """The user's line that is being executed."""
     frame = user_frame()
     return Where(frame.f_code, frame.f_lasti)
+
+
+def raised_at(error: BaseException) -> Where | None:
+    """The user's line that an exception came through last; None where it came through none."""
+    found, trace = None, error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if not code.co_filename.startswith(_PACKAGE):
+            found = Where(code, trace.tb_lasti)
+        trace = trace.tb_next
+    return found

@@ -10,7 +10,7 @@ import ast
 import linecache
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from types import CodeType, FrameType
 from typing import Any, NamedTuple, Union
 
@@ -18,7 +18,7 @@ from ptxgen.errors import TraceError
 from ptxgen.tracing.liveness import Liveness, liveness
 from ptxgen.tracing.provenance import Where
 
-__all__ = ["FunctionSource", "place_of", "resolve", "source_of", "statement_at"]
+__all__ = ["FunctionSource", "assigned_name", "place_of", "resolve", "return_line", "source_of", "statement_at"]
 
 Scope = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module]
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -165,3 +165,39 @@ def resolve(expression: ast.expr, frame: FrameType) -> Any:
         owner = resolve(expression.value, frame)
         return None if owner is None else getattr(owner, expression.attr, None)
     return None
+
+
+def return_line(code: CodeType) -> Where:
+    """The line of a function's first ``return`` with a value; its head where the source is not at hand."""
+    head = Where(code, 0)
+    try:
+        statements = source_of(code, "return", head).statements
+    except TraceError:
+        return head
+    found = next((one for one in statements if isinstance(one, ast.Return) and one.value is not None), None)
+    return head if found is None else place_of(code, found, head)
+
+
+def assigned_name(where: Where | None) -> str:
+    """The name that the statement at a place binds to what it computes there; empty where there is no single one."""
+    if where is None:
+        return ""
+    try:
+        statement = statement_at(source_of(where.code, "the name of a value", where), where.line)
+    except TraceError:
+        return ""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
+        return statement.targets[0].id
+    return _unpacked_name(statement, where) if isinstance(statement, ast.Assign) else ""
+
+
+def _unpacked_name(statement: ast.Assign, where: Where) -> str:
+    """The name beside the call that is running, in ``a, b = f(), g()``; Python 3.11 knows the column, older ones do not."""
+    names, values, positions = statement.targets[0], statement.value, getattr(where.code, "co_positions", None)
+    if not (isinstance(names, ast.Tuple) and isinstance(values, ast.Tuple)) or positions is None:
+        return ""
+    line, _, column, _ = next(islice(positions(), where.lasti // 2, None), (None,) * 4)
+    for name, value in zip(names.elts, values.elts):
+        if isinstance(name, ast.Name) and (value.lineno, value.col_offset) == (line, column):
+            return name.id
+    return ""
