@@ -135,7 +135,7 @@ def source(
 
 
 def predicate(
-    role: str = "in", *, negatable: bool = False, sink: bool | str = False, immediate: bool = False, special: bool = False
+    role: str = "in", *, negatable: bool = False, sink: bool | str = False, immediate: bool | str = False, special: bool = False
 ) -> Operand:
     """A predicate register."""
     return Operand("predicate", role, "pred", negatable=negatable, sink=sink, immediate=immediate, special=special)
