@@ -129,6 +129,6 @@ def bitcast(value: Scalar, dtype: Type) -> Scalar:
     else:
         opcode = f"mov.b{source.bits}" if source is not pred and source.bits > 8 else mov_opcode(source)
         made = emit(builder, opcode, dtype, [value], where)
-    expr = value.expr if source.is_integer and value.expr is not None and ranges.fits(value.expr, bounds(dtype), ()) else None
+    expr = value.expr if source.is_integer and value.expr is not None and ranges.fits(value.expr, bounds(dtype), tuple) else None
     attach(made, carry_out(expr, [value], dtype))
     return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 
 from ptxgen.instructions.types import Type
 
@@ -10,10 +11,17 @@ __all__ = ["decode", "encode"]
 
 # Type -> (exponent bits, fraction bits). Formats with infinities and NaN, as IEEE 754 lays them out.
 _FORMATS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
+_PACKED = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q")}  # Python rounds these itself, to nearest even
 
 
 def encode(value: float, type: Type) -> int:
     """The bits of the `type` nearest to `value` (ties to even); beyond the largest finite number, those of infinity."""
+    if type.name in _PACKED and math.isfinite(value):
+        number, bits = _PACKED[type.name]
+        try:
+            return int(struct.unpack(bits, struct.pack(number, value))[0])
+        except OverflowError:
+            pass
     exponent_bits, fraction = _FORMATS[type.name]
     sign = int(math.copysign(1, value) < 0) << (exponent_bits + fraction)
     infinity = ((1 << exponent_bits) - 1) << fraction
@@ -39,6 +47,9 @@ def encode(value: float, type: Type) -> int:
 
 def decode(bits: int, type: Type) -> float:
     """The number that the bits mean; every such number is a Python float."""
+    if type.name in _PACKED:
+        number, packed = _PACKED[type.name]
+        return float(struct.unpack(number, struct.pack(packed, bits))[0])
     exponent_bits, fraction = _FORMATS[type.name]
     sign = -1.0 if bits >> (exponent_bits + fraction) else 1.0
     field = bits >> fraction & ((1 << exponent_bits) - 1)

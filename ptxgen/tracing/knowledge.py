@@ -24,7 +24,7 @@ def attach(value: Value, known: Known) -> None:
     if not type.is_integer or type.lanes > 1:
         return
     if isinstance(known, Expr):
-        if ranges.fits(known, bounds(type), value.builder.facts()):
+        if ranges.fits(known, bounds(type), value.builder.facts):
             value.expr = known
             return
         known = ranges.wrapped(known, type.bits, bounds(type))

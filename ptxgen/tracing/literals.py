@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ptxgen import ir
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["bounds", "constant", "is_number", "literal"]
 
 
+@lru_cache(maxsize=None)
 def bounds(type: Type) -> tuple[int, int]:
     """The least and the greatest integer of an integer or bits type."""
     if type.signed:

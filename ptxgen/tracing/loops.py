@@ -220,7 +220,7 @@ def _cannot_wrap(range: Range) -> bool:
         return False
     if isinstance(step, int):
         beyond = stop + step + (1 if step < 0 else -1)
-        return ranges.fits(beyond, bounds(range.type), range.builder.facts())
+        return ranges.fits(beyond, bounds(range.type), range.builder.facts)
     lo, hi = _limits(step, range.type)
     least, greatest = bounds(range.type)
     first, last = _limits(range.stop, range.type)

@@ -5,7 +5,7 @@ Every function takes expressions of mathematical values and returns an `Expr` (e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import gcd
 from typing import NamedTuple, Union
 
@@ -37,13 +37,14 @@ def limits(expr: Expr, within: tuple[int, int]) -> tuple[int, int]:
     return (low, high) if low <= high else within
 
 
-def fits(expr: Expr, within: tuple[int, int], facts: Sequence[Expr]) -> bool:
-    """Whether every value lies inside a type's range, by its own range or with the facts in force."""
+def fits(expr: Expr, within: tuple[int, int], facts_in_force: Callable[[], Sequence[Expr]]) -> bool:
+    """Whether every value lies inside a type's range, by its own range or else with the facts in force."""
     lo, hi = expr.range()
     low, high = lo is not None and lo >= within[0], hi is not None and hi <= within[1]
     if low and high:
         return True
-    if not facts or len(expr.terms) > _PROVABLE_TERMS:
+    facts = facts_in_force() if len(expr.terms) <= _PROVABLE_TERMS else ()
+    if not facts:
         return False
     return (low or prove_nonnegative(expr - within[0], facts)) and (high or prove_nonnegative(-expr + within[1], facts))
 
