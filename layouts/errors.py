@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 Error = TypeVar("Error", bound="PtxgenError")
@@ -22,6 +23,13 @@ class PtxgenError(Exception):
         """The same error, placed at the user's line; an earlier place is kept."""
         if self.where is None:
             self.where = where
+        return self
+
+    def reword(self: Error, change: Callable[[str], str]) -> Error:
+        """The same error with `change` applied to every sentence of its message."""
+        for name in ("problem", "rule", "example", "why", "legal"):
+            if hasattr(self, name):
+                setattr(self, name, change(getattr(self, name)))
         return self
 
     def placed(self, head: str) -> list[str]:

@@ -15,6 +15,7 @@ from ptxgen.runtime.signature import DimParam, ScalarParam, Signature, TensorPar
 from ptxgen.tracing.builder import Builder, Value, given_register, given_value
 from ptxgen.tracing.provenance import Where, raised_at
 from ptxgen.tracing.source import return_line
+from ptxgen.tracing.spoken import spoken
 from ptxgen.tracing.storage import shared_memory
 from ptxgen.tracing.tidy import tidy
 from ptxgen.tracing.values import Scalar
@@ -68,6 +69,7 @@ class ParameterMemory(Memory):
         self.name = param
         self.space = "global"
         self.align = tensor.align
+        self.where = None
 
     @property
     def base(self) -> Value:  # type: ignore[override]
@@ -130,8 +132,8 @@ def trace(
         arguments = {one.name: _argument(builder, one, constants, where) for one in parameters}
         try:
             returned = function(**arguments)
-        except PtxgenError as error:  # layouts know no lines of a user's
-            error.at(raised_at(error))
+        except PtxgenError as error:  # layouts know no line of the user's, and contracts no name
+            error.at(raised_at(error)).reword(lambda text: spoken(builder, text))
             raise
         if returned is not None:
             raise TraceError(

@@ -430,6 +430,6 @@ def scalar_address(builder: Builder, view: View) -> tuple[ir.Address, Given]:
     assert isinstance(view.storage, Memory)
     first = view[(0,) * view.ndim] if view.ndim else view
     address = Addresses(builder, Group(builder, "thread"), first, 1, 1).render()[0]
-    return address, Given("address", repr(view), space=view.space)
+    return address, Given("address", view.described(), space=view.space)
 
 

@@ -322,7 +322,7 @@ class MemoryOperand(ViewOperand):
         return f"a vector of {words}: strides and offsets are multiples of {_bytes(step)}"
 
     def given(self) -> Given:
-        return Given("address", repr(self.view), space=self.view.space)
+        return Given("address", self.view.described(), space=self.view.space)
 
     def render(self, repeats: int) -> list[ir.Operand]:
         assert self.addresses is not None

@@ -191,6 +191,7 @@ class Builder:
         self.thread_arrays: dict[Symbol, np.ndarray] = {}
         self._threads: np.ndarray | None = None
         self.mutable: list[Any] = []  # registers of px.reg that can be written here
+        self.tiles: list[Any] = []  # register tiles
         self.loops: list[Any] = []  # traced loops that are open, innermost last
         self.chains: list[Any] = []  # if-chains whose else branch is open and waits for its px.elif_ or px.else_
         self.unentered: list[Any] = []  # blocks that were made and not yet entered by their with statement

@@ -62,7 +62,10 @@ def local(shape: int | Sequence[int], dtype: Type, layout: Any = None, container
         raise LayoutError(f"px.local: the register positions of {tile!r} are not all known and non-negative")
     count = int(table.m.max()) // container.bits + 1
     registers = [builder.register(container) for _ in range(count)]
-    return View(builder, dtype, Registers(f"px.local {dtype.name}{list(extents)}", container, registers), tile, here())
+    where = here()
+    storage = Registers(container, registers, where)
+    builder.tiles.append(storage)
+    return View(builder, dtype, storage, tile, where)
 
 
 def shared(
@@ -107,7 +110,8 @@ def shared(
     name = builder.unique("smem")
     total = size * (stages or 1)
     builder.shared.append(ir.Variable("shared", "b8", name, (total,), align=align))
-    return View(builder, dtype, Memory(name, "shared", ir.Sym(name), align), tile, here())
+    where = here()
+    return View(builder, dtype, Memory(name, "shared", ir.Sym(name), align, where), tile, where)
 
 
 def _extents(shape: int | Sequence[int]) -> tuple[int, ...]:

@@ -35,12 +35,15 @@ class Memory:
         The address of its first byte: a register read in the prologue, or a variable's symbol.
     align : int
         Bytes that divide the base address.
+    where : Where or None
+        The line that declares it; None for a parameter.
     """
 
-    __slots__ = ("align", "base", "name", "space")
+    __slots__ = ("align", "base", "name", "space", "where")
 
-    def __init__(self, name: str, space: str, base: Value | ir.Sym, align: int) -> None:
+    def __init__(self, name: str, space: str, base: Value | ir.Sym, align: int, where: Where | None = None) -> None:
         self.name = name
+        self.where = where
         self.space = space
         self.base = base
         self.align = align
@@ -54,10 +57,11 @@ class Memory:
 class Registers:
     """A register tile's registers, in each thread the same names; `container` is the type of one."""
 
-    __slots__ = ("container", "name", "registers")
+    __slots__ = ("container", "registers", "where")
+    name = "px.local"
 
-    def __init__(self, name: str, container: Type, registers: Sequence[ir.Reg]) -> None:
-        self.name = name
+    def __init__(self, container: Type, registers: Sequence[ir.Reg], where: Where) -> None:
+        self.where = where
         self.container = container
         self.registers = tuple(registers)
 
@@ -134,8 +138,15 @@ class View:
         return self.storage.space if isinstance(self.storage, Memory) else "reg"
 
     def __repr__(self) -> str:
+        """With the name that the user's Python gives the storage: for messages, as it reads the source."""
+        from ptxgen.tracing.source import assigned_name
+
+        return self.described(assigned_name(self.storage.where))
+
+    def described(self, name: str = "") -> str:
+        """Name, shape, type and space."""
         shape = ", ".join(map(str, self.shape))
-        return f"{self.storage.name}[{shape}] {self.dtype.name} in .{self.space}"
+        return f"{name or self.storage.name}[{shape}] {self.dtype.name} in .{self.space}"
 
     def __iter__(self) -> Any:
         raise TraceError(f"{self!r} can't be iterated over", where=here(), legal="index it: for k in range(n): x[k] (unrolled)")
