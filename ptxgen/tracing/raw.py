@@ -42,12 +42,24 @@ sink = _SinkMark()
 
 
 class _Reading(NamedTuple):
-    """One way to read an opcode: where its results stand among its operands. `inputs` are the positions that the user fills."""
+    """One way to read an opcode.
+
+    Attributes
+    ----------
+    results, inputs : tuple of int
+        Positions of the results among the operands, and those that the user fills.
+    types : tuple
+        For each result the types of its registers.
+    changed : frozenset of int
+        Inputs that are read and then written.
+    """
 
     match: Match
     slots: tuple[Slot, ...]
     results: tuple[int, ...]
     inputs: tuple[int, ...]
+    types: tuple[tuple[Type, ...], ...]
+    changed: frozenset[int]
 
 
 @lru_cache(maxsize=None)
@@ -57,13 +69,20 @@ def _readings(opcode: str) -> tuple[_Reading, ...]:
         for slots in match.form.operand_lists:
             results = tuple(at for at, slot in enumerate(slots) if _is_result(match, slot))
             inputs = tuple(at for at in range(len(slots)) if at not in results)
-            found.append(_Reading(match, slots, results, inputs))
+            types = tuple(_result_types(match, slots[at]) for at in results)
+            changed = frozenset(at for at in inputs if _is_changed(match, slots[at]))
+            found.append(_Reading(match, slots, results, inputs, types, changed))
     return tuple(found)
 
 
 def _is_result(match: Match, slot: Slot) -> bool:
     contract = match.entry.operands.get(slot.name)
     return contract is not None and contract.role == "out" and contract.kind != "address" and not slot.bracket
+
+
+def _is_changed(match: Match, slot: Slot) -> bool:
+    contract = match.entry.operands.get(slot.name)
+    return contract is not None and contract.role == "inout" and contract.kind != "address" and not slot.bracket
 
 
 class Opcode:
@@ -197,16 +216,15 @@ def _emit_as(
     for at, one in zip(reading.inputs, given):
         slot = reading.slots[at]
         described[at] = _input(builder, reading.match, slot, one, where)
-        contract = reading.match.entry.operands.get(slot.name)
-        if contract is not None and contract.role == "inout" and contract.kind != "address" and not slot.bracket:
+        if at in reading.changed:
             written.extend(_mutable(builder, one, f"operand {slot.name}", where))
     results: list[Scalar] = []
-    for at in reading.results:
+    for at, types in zip(reading.results, reading.types):
         slot = reading.slots[at]
         if out is None:
-            described[at] = _fresh(builder, reading.match, slot, results, where)
+            described[at] = _fresh(builder, slot, types, results, where)
         else:
-            described[at] = _given_result(builder, reading.match, slot, out, written, where)
+            described[at] = _given_result(builder, reading.match, slot, types, out, written, where)
     builder.emit(opcode, [one for one in described if one is not None], guard=guard, where=where)
     for register in written:
         register.written()
@@ -214,40 +232,36 @@ def _emit_as(
         return out
     for made in results:
         attach(made, None)
-    return None if not results else results[0] if len(results) == 1 and not _is_vector(reading) else tuple(results)
-
-
-def _is_vector(reading: _Reading) -> bool:
-    return any(
-        reading.slots[at].second or reading.match.count(reading.match.entry.operands[reading.slots[at].name].vector) > 1
-        for at in reading.results
-    )
+    several = len(results) > 1 or any(reading.slots[at].second for at in reading.results)
+    return None if not results else tuple(results) if several else results[0]
 
 
 # ---- results ----------------------------------------------------------------------------------------------------------
 
 
-def _result_types(match: Match, slot: Slot) -> list[Type]:
+def _result_types(match: Match, slot: Slot) -> tuple[Type, ...]:
     """The types of the registers that a result takes."""
     operands = match.entry.operands
     contract = operands[slot.name]
     types = [_type(match, contract)] * match.count(contract.vector)
-    return [*types, _type(match, operands[slot.second])] if slot.second else types
+    return (*types, _type(match, operands[slot.second])) if slot.second else tuple(types)
 
 
 def _type(match: Match, contract: language.Operand) -> Type:
     return pred if contract.kind == "predicate" else match.type(contract.type)
 
 
-def _fresh(builder: Builder, match: Match, slot: Slot, results: list[Scalar], where: Where) -> Described:
-    made = [Scalar(builder, type, builder.register(type), builder.region, where) for type in _result_types(match, slot)]
+def _fresh(builder: Builder, slot: Slot, types: tuple[Type, ...], results: list[Scalar], where: Where) -> Described:
+    made = [Scalar(builder, type, builder.register(type), builder.region, where) for type in types]
     results.extend(made)
     parts = [(one.operand, given_register(one.operand, one.type)) for one in made]  # type: ignore[arg-type]
     return _joined(slot, parts)
 
 
-def _given_result(builder: Builder, match: Match, slot: Slot, out: Any, written: list[Register], where: Where) -> Described:
-    wanted = len(_result_types(match, slot))
+def _given_result(
+    builder: Builder, match: Match, slot: Slot, types: tuple[Type, ...], out: Any, written: list[Register], where: Where
+) -> Described:
+    wanted = len(types)
     items = list(out) if isinstance(out, (tuple, list)) else [out]
     if len(items) != wanted:
         raise InstructionError(
