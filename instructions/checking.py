@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ptxgen.instructions.demands import rule_of
 from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.grammar import Slot, broken_rules
 from ptxgen.instructions.language import Operand
@@ -177,9 +178,10 @@ def _check_form(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -
         for name, part, contract in _parts(match, slot, one):
             problem = "" if contract is None else _operand_problem(match, contract, part, slot.bracket and part is one)
             if problem:
-                error = InstructionError(
-                    problem, opcode=match.opcode, operand=name, section=entry.section, legal=legal_operand(match, contract, name)
-                )
+                assert contract is not None
+                rule, section = rule_of(match, contract, part)
+                legal = legal_operand(match, contract, name)
+                error = InstructionError(problem, opcode=match.opcode, operand=name, rule=rule, section=section, legal=legal)
                 return index + 1, error
             bindings[name] = True
     for rule in broken_rules(entry, bindings, operands_known=True):
