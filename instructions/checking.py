@@ -355,12 +355,12 @@ def legal_operand(match: Match, contract: Operand | None, name: str) -> str:
     if contract.kind == "immediate":
         what = f"a .{demanded.name} constant"
     elif match.allows(contract.immediate) and has_constants(demanded):
-        what += " or constant"
+        what += ", or a constant"
     if contract.values is not None:
         values = contract.values
         what += f" ({values.start} to {values.stop - 1})" if isinstance(values, range) else f" ({', '.join(map(str, values))})"
     if contract.symbol:
-        what += " or the name of a variable"
+        what += ", or the name of a variable"
     if contract.negatable:
         what += ", possibly negated"
     return what

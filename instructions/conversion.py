@@ -264,3 +264,26 @@ cvt_four = instruction(
     since=(Since("8.7", _STOCHASTIC),),
     meaning=_MEANING,
 )
+
+cvt_pack = instruction(
+    "cvt.pack",
+    section="9.7.10.25",
+    summary="Converts two integers to narrower ones with saturation and packs them, a above b, above a shifted third operand.",
+    syntax="""
+        cvt.pack.sat.dtype16.s32 d, a, b;
+        cvt.pack.sat.dtype.s32.b32 d, a, b, c;
+    """,
+    choices="""
+        .dtype16 = { .u16, .s16 };
+        .dtype = { .u2, .s2, .u4, .s4, .u8, .s8 };
+    """,
+    operands={"d": out("u32"), "a": source("s32"), "b": source("s32"), "c": source("b32")},
+    since=(Since("6.5"),),
+    meaning={
+        **_MEANING,
+        ".pack": "Packs both results into one register.",
+        ".sat": "Clamps to the range of the result.",
+        ".dtype16": "The type of each result; the two fill the register.",
+        ".dtype": "The type of each result; the two take the low bits, and c moves up by as much.",
+    },
+)

@@ -221,21 +221,24 @@ class Form:
                 bound.setdefault(".type", self.default_type)
         return found
 
-    def furthest(self, tokens: Sequence[str]) -> tuple[int, set[str]]:
-        """How far this form follows `tokens`, and what could stand there instead: for messages."""
-        reached = 0
-        expected: set[str] = set()
+    def furthest(self, tokens: Sequence[str]) -> tuple[int, dict[str, tuple[str, ...]]]:
+        """How far this form follows `tokens`, and the qualifiers that could stand there instead, each with its values: for messages.
 
-        def note(position: int, wanted: str) -> None:
+        A literal stands for itself; the name ``""`` says that the opcode may end there.
+        """
+        reached = 0
+        expected: dict[str, tuple[str, ...]] = {}
+
+        def note(position: int, name: str, values: tuple[str, ...]) -> None:
             nonlocal reached
             if position > reached:
                 reached = position
                 expected.clear()
             if position == reached:
-                expected.add(wanted)
+                expected[name] = values
 
         if tokens[0] == self.head:
-            _match(self.elements, 0, tokens, 1, {}, lambda position, bound: note(position, ""), note)
+            _match(self.elements, 0, tokens, 1, {}, lambda position, bound: note(position, "", ()), note)
         return reached, expected
 
     def combinations(self) -> Iterator[dict[str, str | bool]]:
@@ -245,6 +248,21 @@ class Form:
                 bound.setdefault(".type", self.default_type)
             if not any(True for _ in broken_rules(self.entry, bound, operands_known=False)):
                 yield bound
+
+    def nearest(self, bindings: Bindings) -> Iterator[tuple[str, str]]:
+        """The legal opcodes of this form that differ from a choice of qualifiers in one of them: its name and the opcode."""
+        qualifiers = list(_qualifiers(self.elements, False))
+        if not {*bindings} - {".type"} <= {name for name, _, _ in qualifiers}:
+            return
+        required = {name for name, _, optional in qualifiers if not optional}
+        for name, values, optional in qualifiers:
+            others: list[str | None] = [value for value in values if value != bindings.get(name)]
+            if optional and name in bindings:
+                others.insert(0, None)
+            for other in others:
+                changed = {**bindings, name: other} if other else {one: bindings[one] for one in bindings if one != name}
+                if required <= {*changed} and not any(True for _ in broken_rules(self.entry, changed, operands_known=False)):
+                    yield name, self.opcode(changed)
 
     def opcode(self, bindings: Bindings) -> str:
         """The opcode that a choice of qualifiers spells."""
@@ -261,7 +279,7 @@ def _match(
     position: int,
     bound: dict[str, str | bool],
     done: Callable[[int, dict[str, str | bool]], object],
-    miss: Callable[[int, str], None] | None = None,
+    miss: Callable[[int, str, tuple[str, ...]], None] | None = None,
 ) -> None:
     """Backtracking match of `elements[index:]` against `tokens[position:]`; calls `done` with the end of each way to match."""
     if index == len(elements):
@@ -272,13 +290,13 @@ def _match(
         if position < len(tokens) and tokens[position] == element:
             _match(elements, index + 1, tokens, position + 1, {**bound, element: element}, done, miss)
         elif miss:
-            miss(position, element)
+            miss(position, element, (element,))
     elif isinstance(element, Choice):
         for value in element.values:
             if tuple(tokens[position : position + len(value)]) == value:
                 _match(elements, index + 1, tokens, position + len(value), {**bound, element.name: "".join(value)}, done, miss)
-            elif miss:
-                miss(position, "".join(value))
+        if miss:
+            miss(position, element.name, tuple(map("".join, element.values)))
     else:
 
         def proceed(end: int, inner: dict[str, str | bool]) -> None:
@@ -302,6 +320,17 @@ def _combine(elements: Sequence[Element]) -> Iterator[dict[str, str | bool]]:
         for part in chosen:
             merged.update(part)
         yield merged
+
+
+def _qualifiers(elements: Sequence[Element], optional: bool) -> Iterator[tuple[str, tuple[str, ...], bool]]:
+    """Every qualifier of an opcode with its values, and whether it may be left out."""
+    for element in elements:
+        if isinstance(element, str):
+            yield element, (element,), optional
+        elif isinstance(element, Choice):
+            yield element.name, tuple(map("".join, element.values)), optional
+        else:
+            yield from _qualifiers(element.elements, True)
 
 
 def _spell(elements: Sequence[Element], bindings: Bindings) -> Iterator[str]:

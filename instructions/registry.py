@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib import import_module
-from itertools import chain, permutations
+from itertools import chain, islice, permutations
 
 from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.grammar import Bindings, Form, availability, broken_rules, condition, forms, tokens_of, type_expression
@@ -152,14 +152,16 @@ def lookup(opcode: str) -> tuple[Match, ...]:
 def _refusal(opcode: str, tokens: tuple[str, ...], candidates: list[tuple[Form, dict[str, str | bool]]]) -> InstructionError:
     """Say why nothing matches: a broken rule where the spelling is right, else the first token that does not fit."""
     if candidates:
-        form, bound = candidates[0]
+        form, bound = min(candidates, key=lambda one: len(list(broken_rules(one[0].entry, one[1], operands_known=False))))
         rule = next(broken_rules(form.entry, bound, operands_known=False))
+        found = chain.from_iterable(other.nearest(bound) for other in _forms_of(tokens[0]))
+        nearest = dict.fromkeys(legal for _, legal in sorted(found, key=lambda one: one[0].endswith("type")))
         return InstructionError(
             "these qualifiers do not go together",
             opcode=opcode,
             rule=rule.says,
             section=rule.section or form.entry.section,
-            legal=form.syntax,
+            legal=", ".join(islice(nearest, 5)) or form.syntax,
         )
     known = _forms_of(tokens[0])
     if not known:
@@ -170,12 +172,15 @@ def _refusal(opcode: str, tokens: tuple[str, ...], candidates: list[tuple[Form, 
     if ordered:
         problem = f"the ISA writes these qualifiers in another order: {ordered}"
         return InstructionError(problem, opcode=opcode, section=known[0].entry.section, legal=ordered)
-    reached, expected = max((form.furthest(tokens) for form in known), key=lambda found: found[0])
+    reached = max(form.furthest(tokens)[0] for form in known)
+    expected: dict[str, tuple[str, ...]] = {}
     for form in known:
-        if form.furthest(tokens)[0] == reached:
-            expected = expected | form.furthest(tokens)[1]
+        far, wanted = form.furthest(tokens)
+        if far == reached:
+            expected.update({name: (*expected.get(name, ()), *wanted[name]) for name in wanted})
     behind = "".join(tokens[:reached])
-    options = sorted(option for option in expected if option)
+    expected.pop("", None)
+    options = list(dict.fromkeys(value for values in expected.values() for value in values))
     if reached == len(tokens):
         problem = f"the opcode stops after {behind!r}"
     else:
@@ -183,8 +188,16 @@ def _refusal(opcode: str, tokens: tuple[str, ...], candidates: list[tuple[Form, 
         near = difflib.get_close_matches(tokens[reached], options, n=2)
         if near:
             problem += f"; did you mean {' or '.join(near)}?"
-    legal = f"after {behind!r}: {', '.join(options)}" if options else f"{behind!r} as it is"
+        expected = {name: values for name, values in expected.items() if set(near) & set(values)} or expected
+    legal = f"after {behind!r}: {_grouped(expected)}" if options else f"{behind!r} as it is"
     return InstructionError(problem, opcode=opcode, section=known[0].entry.section, legal=legal)
+
+
+def _grouped(expected: dict[str, tuple[str, ...]]) -> str:
+    """Literals first, then each qualifier with its values: ``.weak; .ss: .global .shared; .type: .b32 .b64``."""
+    alone = [name for name, values in expected.items() if values[:1] == (name,)]
+    groups = [f"{name}: {' '.join(dict.fromkeys(values))}" for name, values in expected.items() if name not in alone]
+    return "; ".join([", ".join(alone)] * bool(alone) + groups)
 
 
 def _in_order(tokens: tuple[str, ...]) -> str:
