@@ -293,3 +293,13 @@ def test_operand_order_of_uncommon_instructions(apply) -> None:
     np.testing.assert_array_equal(sign, np.copysign(G32, F32))
     top = apply("bfind.u32 {d}, {a};", "u4", U32)
     assert integers(top) == [value.bit_length() - 1 if value else 2**32 - 1 for value in integers(U32)]
+
+
+def test_saturating_pack(apply) -> None:
+    values, others = np.array([-200, 100, 3, 2**31 - 1], np.int32), np.array([127, 128, -4, -(2**31)], np.int32)
+    c = np.array([0xABCD1234] * 4, np.uint32)
+    found = apply("cvt.pack.sat.s8.s32.b32 {d}, {a}, {b}, {c};", "u4", values, others, c)
+    expected = (c << 16) | np.clip(values, -128, 127).view(np.uint32) % 256 << 8 | np.clip(others, -128, 127).view(np.uint32) % 256
+    np.testing.assert_array_equal(found, expected)
+    pair = apply("cvt.pack.sat.u16.s32 {d}, {a}, {b};", "u4", values, others)
+    np.testing.assert_array_equal(pair, np.clip(values, 0, 65535).astype(np.uint32) << 16 | np.clip(others, 0, 65535).astype(np.uint32))

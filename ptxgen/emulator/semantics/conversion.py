@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ptxgen.emulator import numerics
+from ptxgen.emulator.operands import Array
 from ptxgen.emulator.semantics.lanes import lanewise
 from ptxgen.emulator.semantics.table import semantics
 from ptxgen.instructions.registry import Match
@@ -69,6 +72,24 @@ def widen(match: Match) -> Function:
 @semantics("conversion", "cvt (four .f32 to four narrow values)")
 def four(match: Match) -> Function:
     return _packed(match, match.value(".dtype"), "f32")
+
+
+@semantics("conversion", "cvt.pack")
+def saturating_pack(match: Match) -> Function:
+    """a above b in the low bits, and c, where there is one, above both."""
+    name = match.value(".dtype16") or match.value(".dtype")
+    bits = int(name[1:])
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if name[0] == "s" else (0, (1 << bits) - 1)
+    field, shift = np.int64((1 << bits) - 1), np.int64(bits)
+
+    def apply(a: Array, b: Array, *rest: Array) -> Array:
+        upper, lower = (np.clip(value.astype(np.int64), low, high) & field for value in (a, b))
+        packed = upper << shift | lower
+        if rest:
+            packed = packed | rest[0].astype(np.int64) << 2 * shift
+        return packed.astype(np.uint32)
+
+    return apply
 
 
 def _packed(match: Match, target: str, source: str) -> Function:
