@@ -37,7 +37,7 @@ _HOMES: dict[str, str] = {
     "abs": "ptxgen.tracing.functions:absolute",
     "min": "ptxgen.tracing.functions:minimum",
     "max": "ptxgen.tracing.functions:maximum",
-    **dict.fromkeys(("if_", "elif_", "else_", "while_", "break_", "continue_", "return_", "syncthreads"), "ptxgen.tracing.control"),
+    **dict.fromkeys(("if_", "elif_", "else_", "while_", "break_", "continue_", "return_", "exit_", "syncthreads"), "ptxgen.tracing.control"),
     "range": "ptxgen.tracing.control:range_",
     **dict.fromkeys(("ptx", "sink"), "ptxgen.tracing.raw"),
     **dict.fromkeys(("sreg", "tid", "ntid", "ctaid", "nctaid"), "ptxgen.tracing.specials"),

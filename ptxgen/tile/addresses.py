@@ -15,95 +15,17 @@ import numpy as np
 from ptxgen import ir
 from ptxgen.errors import InstructionError, TraceError
 from ptxgen.instructions.checking import Given
-from ptxgen.instructions.types import Type, s64, u32, u64
+from ptxgen.instructions.types import s64, u32, u64
 from ptxgen.layouts.expr import Expr, Monomial, Symbol
 from ptxgen.layouts.swizzle import Swizzle
+from ptxgen.tile.expressions import compute, convert, integer, materialize, operand
 from ptxgen.tile.group import Group
 from ptxgen.tile.program import Linear, emit_digit, fit
 from ptxgen.tile.proof import Evaluator, mismatch
-from ptxgen.tracing.builder import Builder, Value, given_register, given_value
+from ptxgen.tracing.builder import Builder, Value, given_register
 from ptxgen.tracing.views import Memory, View
 
-__all__ = ["Addresses", "materialize", "scalar_address"]
-
-
-def _integer(constant: int) -> tuple[ir.Operand, Given]:
-    return ir.Int(constant), Given("int", str(constant), value=constant)
-
-
-def _operand(value: Value) -> tuple[ir.Operand, Given]:
-    return value.operand, given_value(value)
-
-
-def _compute(
-    builder: Builder, opcode: str, type: Type, *operands: tuple[ir.Operand, Given], into: list[ir.Statement] | None = None
-) -> Value:
-    """Emit one instruction of our own address code into a fresh register."""
-    target = builder.register(type)
-    builder.emit(opcode, [(target, given_register(target, type)), *operands], into=into)
-    builder.droppable.add(target.name)
-    return Value(builder, type, target, builder.root if into is not None else builder.region, None)
-
-
-# ---- runtime expressions ------------------------------------------------------------------------------------------------
-
-
-def materialize(builder: Builder, expr: Expr, bits: int) -> Value:
-    """A register (or constant) that holds an integer expression, widened before it is multiplied where `bits` is 64."""
-    type = s64 if bits == 64 else u32
-
-    def make() -> Value:
-        total: Value | None = None
-        for monomial, coefficient in sorted(expr.terms.items(), key=lambda term: (not term[0], [s.name for s in term[0]])):
-            total = _add_term(builder, total, monomial, coefficient, bits)
-        return total if total is not None else Value(builder, type, ir.Int(0), None, None)
-
-    found: Value = builder.numbered(("expr", expr, bits), make)
-    return found
-
-
-def _add_term(builder: Builder, total: Value | None, monomial: Monomial, coefficient: int, bits: int) -> Value:
-    type = s64 if bits == 64 else u32
-    suffix = f"{'s' if bits == 64 else 'u'}{bits}"
-    if not monomial:
-        if total is None:
-            return Value(builder, type, ir.Int(coefficient), None, None)
-        return _compute(builder, f"add.{suffix}", type, _operand(total), _integer(coefficient))
-    factors = [builder.value_of(symbol) for symbol in monomial]
-    if len(factors) == 1 and bits == 64 and factors[0].type.bits == 32 and coefficient != 1 and _wide_enough(factors[0], coefficient):
-        sign = "s" if factors[0].type.signed or coefficient < 0 else "u"
-        if total is None:
-            return _compute(builder, f"mul.wide.{sign}32", type, _operand(factors[0]), _integer(coefficient))
-        return _compute(builder, f"mad.wide.{sign}32", type, _operand(factors[0]), _integer(coefficient), _operand(total))
-    product = _convert(builder, factors[0], bits)
-    for factor in factors[1:]:
-        product = _compute(builder, f"mul.lo.{suffix}", type, _operand(product), _operand(_convert(builder, factor, bits)))
-    if coefficient != 1 and total is not None:
-        return _compute(builder, f"mad.lo.{suffix}", type, _operand(product), _integer(coefficient), _operand(total))
-    if coefficient != 1:
-        return _compute(builder, f"mul.lo.{suffix}", type, _operand(product), _integer(coefficient))
-    return product if total is None else _compute(builder, f"add.{suffix}", type, _operand(total), _operand(product))
-
-
-def _wide_enough(factor: Value, coefficient: int) -> bool:
-    """Whether one 32x32->64 multiplication gives the exact product: signed forms need both factors to fit s32."""
-    if factor.type.signed:
-        return -(1 << 31) <= coefficient < 1 << 31
-    if coefficient < 0:
-        hi = None if factor.expr is None else factor.expr.range()[1]
-        return hi is not None and hi < 1 << 31 and coefficient >= -(1 << 31)
-    return coefficient < 1 << 32
-
-
-def _convert(builder: Builder, value: Value, bits: int) -> Value:
-    if value.type.bits == bits or not isinstance(value.operand, ir.Reg):
-        return value
-    sign = "s" if value.type.signed else "u"
-    type = s64 if bits == 64 else u32
-    to = f"{sign if bits == 64 else 'u'}{bits}"
-    key = ("convert", value.operand, bits)
-    made: Value = builder.numbered(key, lambda: _compute(builder, f"cvt.{to}.{sign}{value.type.bits}", type, _operand(value)))
-    return made
+__all__ = ["Addresses", "scalar_address"]
 
 
 # ---- one operand --------------------------------------------------------------------------------------------------------
@@ -211,8 +133,8 @@ class Addresses:
         type = u32 if self.bits == 32 else u64
 
         def make() -> Value:
-            operands = (base, given_register(base, type)), _integer(constant)
-            return _compute(self.builder, f"xor.b{self.bits}", type, *operands, into=into)
+            operands = (base, given_register(base, type)), integer(constant)
+            return compute(self.builder, f"xor.b{self.bits}", type, *operands, into=into)
 
         key = ("flip", base, constant)
         if into is not None:
@@ -235,7 +157,7 @@ class Addresses:
         key = ("base", base, distance.operand)
         given = base, given_register(base, type)
         opcode = f"add.{type.name}"
-        value: Value = self.builder.numbered(key, lambda: _compute(self.builder, opcode, type, given, _operand(distance)))
+        value: Value = self.builder.numbered(key, lambda: compute(self.builder, opcode, type, given, operand(distance)))
         return value.operand, start + step
 
     def _base(self, repeat: int) -> tuple[ir.Operand, int]:
@@ -257,7 +179,7 @@ class Addresses:
     def _add(self, base: Value, term: Value) -> Value:
         opcode = "add.s64" if self.bits == 64 else "add.u32"
         key = ("base", base.operand, term.operand)
-        made: Value = self.builder.numbered(key, lambda: _compute(self.builder, opcode, base.type, _operand(base), _operand(term)))
+        made: Value = self.builder.numbered(key, lambda: compute(self.builder, opcode, base.type, operand(base), operand(term)))
         return made
 
     @staticmethod
@@ -274,7 +196,7 @@ class Addresses:
         if found is None:
             type = u32 if self.bits == 32 else u64
             given = (base, Given("symbol", base.name))
-            found = _compute(self.builder, f"mov.u{self.bits}", type, given, into=self.builder.prologue)
+            found = compute(self.builder, f"mov.u{self.bits}", type, given, into=self.builder.prologue)
             self.builder.root.numbered[key] = found
         return found
 
@@ -352,9 +274,9 @@ class Addresses:
     def _add_offset(self, offset: Value, into: list[ir.Statement] | None) -> Value:
         base = self._start()
         if self.bits == 32:
-            return _compute(self.builder, "add.u32", u32, _operand(base), _operand(offset), into=into)
-        wide = _compute(self.builder, "cvt.u64.u32", u64, _operand(offset), into=into)
-        return _compute(self.builder, "add.s64", u64, _operand(base), _operand(wide), into=into)
+            return compute(self.builder, "add.u32", u32, operand(base), operand(offset), into=into)
+        wide = compute(self.builder, "cvt.u64.u32", u64, operand(offset), into=into)
+        return compute(self.builder, "add.s64", u64, operand(base), operand(wide), into=into)
 
     def _strided(self, base: Value, mono: Monomial, coefficients: np.ndarray) -> Value:
         """Add a runtime stride times the thread's coordinate along it."""
@@ -364,11 +286,11 @@ class Addresses:
                 step = materialize(builder, _in_bytes(Expr({mono: stride}), self), self.bits)
                 if digit is None:
                     opcode = "add.s64" if self.bits == 64 else "add.u32"
-                    base = _compute(builder, opcode, base.type, _operand(base), _operand(step))
+                    base = compute(builder, opcode, base.type, operand(base), operand(step))
                     continue
-                value = _convert(builder, emit_digit(builder, index, digit, builder.prologue), self.bits)
+                value = convert(builder, emit_digit(builder, index, digit, builder.prologue), self.bits)
                 opcode = "mad.lo.s64" if self.bits == 64 else "mad.lo.u32"
-                base = _compute(builder, opcode, base.type, _operand(value), _operand(step), _operand(base))
+                base = compute(builder, opcode, base.type, operand(value), operand(step), operand(base))
         return base
 
     def _runtime_swizzle(self, repeat: int) -> ir.Address:
@@ -383,7 +305,7 @@ class Addresses:
             if not self._uniform(values[:, repeat]):
                 raise TraceError(f"{self.view!r} has a runtime stride under a swizzle", legal="static strides in swizzled tiles")
             term = materialize(builder, _in_bytes(Expr({mono: int(values[0, repeat])}), self), 32)
-            offset = _compute(builder, "add.u32", u32, _operand(term), _operand(offset))
+            offset = compute(builder, "add.u32", u32, operand(term), operand(offset))
         return ir.Address(self._add_offset(_xor_swizzle(builder, offset, self.swizzle, None), None).operand)  # type: ignore[arg-type]
 
 
@@ -391,19 +313,19 @@ def _multiply_add(builder: Builder, value: Value, stride: int, base: Value, into
     """``value * stride + base`` in the width of `base`; exact in 64 bits, modulo 2**32 in the shared window."""
     if base.type.bits == 64:
         opcode = "mad.wide.s32" if stride < 0 else "mad.wide.u32"
-        return _compute(builder, opcode, base.type, _operand(value), _integer(stride), _operand(base), into=into)
+        return compute(builder, opcode, base.type, operand(value), integer(stride), operand(base), into=into)
     if base.operand != ir.Int(0):
-        return _compute(builder, "mad.lo.u32", base.type, _operand(value), _integer(stride % (1 << 32)), _operand(base), into=into)
+        return compute(builder, "mad.lo.u32", base.type, operand(value), integer(stride % (1 << 32)), operand(base), into=into)
     if stride > 0 and stride & (stride - 1) == 0:
-        return _compute(builder, "shl.b32", base.type, _operand(value), _integer(stride.bit_length() - 1), into=into)
-    return _compute(builder, "mul.lo.u32", base.type, _operand(value), _integer(stride % (1 << 32)), into=into)
+        return compute(builder, "shl.b32", base.type, operand(value), integer(stride.bit_length() - 1), into=into)
+    return compute(builder, "mul.lo.u32", base.type, operand(value), integer(stride % (1 << 32)), into=into)
 
 
 def _xor_swizzle(builder: Builder, offset: Value, swizzle: Swizzle, into: list[ir.Statement] | None) -> Value:
     mask = ((1 << swizzle.bits) - 1) << swizzle.base
-    shifted = _compute(builder, "shr.u32", u32, _operand(offset), _integer(swizzle.shift), into=into)
-    picked = _compute(builder, "and.b32", u32, _operand(shifted), _integer(mask), into=into)
-    return _compute(builder, "xor.b32", u32, _operand(offset), _operand(picked), into=into)
+    shifted = compute(builder, "shr.u32", u32, operand(offset), integer(swizzle.shift), into=into)
+    picked = compute(builder, "and.b32", u32, operand(shifted), integer(mask), into=into)
+    return compute(builder, "xor.b32", u32, operand(offset), operand(picked), into=into)
 
 
 def _in_bytes(expr: Expr, of: Addresses) -> Expr:

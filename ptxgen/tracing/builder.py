@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from contextvars import ContextVar
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -157,6 +158,8 @@ class Builder:
         Shared memory that the kernel declares.
     lazy : dict
         Symbols whose values are loaded when first used.
+    holders : dict
+        Values by the integer expression that they hold, up to a factor and a constant.
     registers : dict
         All registers handed out, by prefix.
     droppable : set of str
@@ -185,6 +188,7 @@ class Builder:
         self.shared: list[ir.Variable] = []
         self.grid = (2**31 - 1, 65535, 65535)
         self.lazy: dict[Symbol, Callable[[], Value]] = {}
+        self.holders: dict[Expr, list[Value]] = {}
         self.version: Version = (1, 0)
         self.targets = frozenset(FIRST_VERSION)
         self.values: dict[Symbol, Value] = {}
@@ -398,6 +402,22 @@ class Builder:
         from ptxgen.tracing.values import as_value
 
         return as_value(self, value, type)
+
+    def hold(self, value: Value) -> None:
+        """Remember that `value` holds its integer expression, so that address code can start from it."""
+        if value.expr is not None and len(value.expr.terms) > 1 and isinstance(value.operand, ir.Reg):
+            constant = value.expr.terms.get((), 0)
+            part = value.expr - constant
+            content = gcd(*part.terms.values())
+            self.holders.setdefault(Expr({mono: one // content for mono, one in part.terms.items()}), []).append(value)
+
+    def alias(self, value: Value) -> Symbol:
+        """A symbol that stands for a register whose expression is known in other symbols as well."""
+        assert value.expr is not None
+        lo, hi = value.expr.range()
+        symbol = Symbol(value.operand.name, lo, hi, key=("register", value.operand.name))  # type: ignore[union-attr]
+        self.values[symbol] = value
+        return symbol
 
     def special(self, name: str, lo: int, hi: int) -> Value:
         """A special register such as ``tid.x``, read once in the prologue; a u32 whose value lies in [lo, hi]."""

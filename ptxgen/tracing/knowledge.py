@@ -26,6 +26,7 @@ def attach(value: Value, known: Known) -> None:
     if isinstance(known, Expr):
         if ranges.fits(known, bounds(type), value.builder.facts):
             value.expr = known
+            value.builder.hold(value)
             return
         known = ranges.wrapped(known, type.bits, bounds(type))
     name = value.operand.name if isinstance(value.operand, ir.Reg) else "constant"
