@@ -117,7 +117,7 @@ def check(opcode: str, given: Sequence[Given]) -> Checked:
     if known is not None:
         match, slots = known
         return Checked(match, slots, given)
-    best: tuple[int, InstructionError] | None = None
+    best: tuple[float, InstructionError] | None = None
     for match in lookup(opcode):
         for slots in match.form.operand_lists:
             outcome = _check_form(match, slots, given)
@@ -152,8 +152,8 @@ def _essence(one: Given) -> tuple[Any, ...]:
     return kind, one.type and one.type.name, one.space, one.text if kind in ("float", "symbol") else ""
 
 
-def _check_form(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -> Checked | tuple[int, InstructionError]:
-    """The checked operands, or how many operands fitted and the complaint about the next one."""
+def _check_form(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -> Checked | tuple[float, InstructionError]:
+    """The checked operands, or how many operands fitted (a half more where the next has the right shape) and the complaint."""
     entry = match.entry
     if len(slots) != len(given):
         wanted = sorted({len(one) for one in match.form.operand_lists})
@@ -182,14 +182,15 @@ def _check_form(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -
                 rule, section = rule_of(match, contract, part)
                 legal = legal_operand(match, contract, name)
                 error = InstructionError(problem, opcode=match.opcode, operand=name, rule=rule, section=section, legal=legal)
-                return index + 1, error
+                shaped = one.kind == "vector" and match.count(contract.vector) == len(one.items)
+                return index + (1.5 if shaped else 1), error
             bindings[name] = True
-    for rule in broken_rules(entry, bindings, operands_known=True):
+    for broken in broken_rules(entry, bindings, operands_known=True):
         error = InstructionError(
             "these qualifiers and operands do not go together",
             opcode=match.opcode,
-            rule=rule.says,
-            section=rule.section or entry.section,
+            rule=broken.says,
+            section=broken.section or entry.section,
             legal=match.form.syntax,
         )
         return len(slots) + 1, error
@@ -358,12 +359,20 @@ def legal_operand(match: Match, contract: Operand | None, name: str) -> str:
         what += ", or a constant"
     if contract.values is not None:
         values = contract.values
-        what += f" ({values.start} to {values.stop - 1})" if isinstance(values, range) else f" ({', '.join(map(str, values))})"
-    if contract.symbol:
+        what += f" ({_shown(values)})"
+    if contract.symbol and demanded.bits in (32, 64) and not demanded.is_float:
         what += ", or the name of a variable"
     if contract.negatable:
         what += ", possibly negated"
     return what
+
+
+def _shown(values: tuple[int, ...] | range) -> str:
+    if not isinstance(values, range):
+        return ", ".join(map(str, values))
+    if values.step == 1:
+        return f"{values.start} to {values.stop - 1}"
+    return f"{values.start}, {values.start + values.step}, {values.start + 2 * values.step}, ..."
 
 
 def _fitting(demanded: Type) -> str:
