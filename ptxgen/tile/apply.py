@@ -11,16 +11,19 @@ import numpy as np
 
 from ptxgen import ir
 from ptxgen.errors import InstructionError, PtxgenError, TraceError
-from ptxgen.instructions.checking import check
+from ptxgen.instructions.checking import Given, check
 from ptxgen.instructions.grammar import Slot
+from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match, lookup
+from ptxgen.instructions.types import TYPES
 from ptxgen.tile.group import SCOPES, Group
 from ptxgen.tile.operands import MemoryOperand, RegisterOperand, ScalarOperand, TileOperand, refuse
-from ptxgen.tracing.builder import Builder, current
+from ptxgen.tracing.builder import Builder, Value, current
 from ptxgen.tracing.provenance import here
+from ptxgen.tracing.values import operand
 from ptxgen.tracing.views import Registers, View
 
-__all__ = ["apply"]
+__all__ = ["apply", "common_repeats", "scope_left_out"]
 
 
 def apply(opcode: str, *operands: Any, scope: str | None = None, pred: Any = None, **parameters: Any) -> None:
@@ -48,15 +51,31 @@ def apply(opcode: str, *operands: Any, scope: str | None = None, pred: Any = Non
     """
     builder = current("tile.apply")
     where = here()
+    if not isinstance(opcode, str):
+        raise TraceError(
+            f"tile.apply takes the opcode first, as text, not {opcode!r}", where=where,
+            legal='px.tile.apply("ld.global.v4.b32", destination, source, scope="cta")',
+        )  # fmt: skip
     try:
         matches = lookup(opcode)
         if scope is None:
-            raise InstructionError("scope is left out", opcode=opcode, legal=f"scope={' | '.join(map(repr, SCOPES))}")
+            raise scope_left_out(opcode, matches[0].entry.section)
         group = Group(builder, scope)
         bound = _bind(builder, matches, operands, parameters, group)
         _emit(builder, opcode, bound, builder.guard(pred, where), where)
-    except (InstructionError, TraceError) as error:
+    except InstructionError as error:
         raise error.at(where) from None
+    except TraceError as error:
+        raise error.of(opcode).at(where) from None
+
+
+def scope_left_out(opcode: str, section: str = "") -> InstructionError:
+    """The refusal of a tile operation that does not say which threads it is for."""
+    return InstructionError(
+        "scope is left out", opcode=opcode, rule="the group axes of every operand stand for the threads of the scope", section=section,
+        example="64 rows of a block of 64 threads are one row a thread at scope 'cta', and 64 rows for each thread at scope 'thread'",
+        legal=f"scope={' | '.join(map(repr, SCOPES))}",
+    )  # fmt: skip
 
 
 def _bind(
@@ -80,6 +99,13 @@ def _bind(
     if complaints:
         raise complaints[0]
     match = matches[0]
+    optional = sorted({slot.name for _, slots in _candidates(matches) for slot in slots})
+    for name in parameters:
+        if name not in optional:
+            raise InstructionError(
+                f"has no operand {name!r}", opcode=match.opcode, rule="operands by keyword have the names of the syntax line",
+                section=match.entry.section, legal=match.form.syntax,
+            )  # fmt: skip
     raise InstructionError(
         f"takes {_counts(matches)} operands, not {len(operands) + len(parameters)}",
         opcode=match.opcode, section=match.entry.section, legal=match.form.syntax,
@@ -104,8 +130,8 @@ def _operand(builder: Builder, match: Match, slot: Slot, value: Any, group: Grou
         if contract.kind == "address":
             legal = "a px.Tensor parameter, a px.shared tile, or a view of one"
             raise refuse(match, slot.name, f"{value!r} is no view of memory", legal=legal)
-        return ScalarOperand(match, slot.name, contract, builder.scalar(value, match.type(contract.type)))
-    builder.visible_region(value.region, value.where)
+        return ScalarOperand(match, slot.name, contract, *_scalar(builder, match, slot, contract, value))
+    builder.visible_region(value.region, here())
     atom = match.count(contract.vector)
     if contract.kind == "address":
         if isinstance(value.storage, Registers):
@@ -116,6 +142,19 @@ def _operand(builder: Builder, match: Match, slot: Slot, value: Any, group: Grou
             match, slot.name, f"{value!r} is memory where the instruction takes registers", legal="a px.local tile; load it with ld first"
         )
     return RegisterOperand(match, slot.name, contract, value, group, atom)
+
+
+def _scalar(builder: Builder, match: Match, slot: Slot, contract: Operand, value: Any) -> tuple[ir.Operand, Given]:
+    """A traced scalar as it is, for the contract to judge; a Python number as an exact constant of the operand's type."""
+    where = here()
+    if hasattr(value, "__ptxgen_value__") and not isinstance(value, Value):
+        value = value.__ptxgen_value__(builder)
+    try:
+        if not isinstance(value, Value):
+            value = builder.scalar(value, TYPES["pred"] if contract.kind == "predicate" else match.type(contract.type))
+        return operand(builder, value, where, negatable=contract.negatable)
+    except TraceError as error:
+        raise error.of(match.opcode, slot.name) from None
 
 
 def _emit(builder: Builder, opcode: str, operands: list[TileOperand], guard: ir.Guard | None, where: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -12,8 +13,8 @@ from ptxgen.instructions.grammar import forms
 from ptxgen.instructions.language import Operand, instruction, out, source
 from ptxgen.instructions.registry import Match
 from ptxgen.instructions.types import Type
-from ptxgen.tile.apply import common_repeats
-from ptxgen.tile.group import SCOPES, Group
+from ptxgen.tile.apply import common_repeats, scope_left_out
+from ptxgen.tile.group import Group
 from ptxgen.tile.operands import RegisterOperand, refuse
 from ptxgen.tracing.builder import Builder, Region, Value, current
 from ptxgen.tracing.provenance import here
@@ -57,10 +58,41 @@ def ewise(function: Callable[..., Any], dst: View | tuple[View, ...], *srcs: Any
     where = here()
     try:
         if scope is None:
-            raise InstructionError("scope is left out", opcode="tile.ewise", legal=f"scope={' | '.join(map(repr, SCOPES))}")
+            raise scope_left_out("tile.ewise")
+        _check_function(function, srcs)
         _run(builder, function, dst if isinstance(dst, tuple) else (dst,), srcs, Group(builder, scope), where)
-    except (InstructionError, TraceError) as error:
+    except InstructionError as error:
         raise error.at(where) from None
+    except TraceError as error:
+        raise error.of("tile.ewise").at(where) from None
+
+
+def _check_function(function: Any, srcs: tuple[Any, ...]) -> None:
+    """A function, and one that takes as many arguments as there are sources."""
+    if not callable(function):
+        raise TraceError(
+            f"{function!r} is no function", legal='px.tile.ewise(lambda x: x + 1, destination, source, scope="cta"): the function first'
+        )
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # some functions written in C have none: then the call itself tells
+        return
+    try:
+        signature.bind(*srcs)
+    except TypeError:
+        count = len(signature.parameters)
+        raise TraceError(
+            f"the function takes {_count(count, 'argument')}, and there {_are(len(srcs), 'source')}",
+            legal=f"a function of {_count(len(srcs), 'argument')}, one for each source tile",
+        ) from None
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _are(number: int, what: str) -> str:
+    return f"{'is' if number == 1 else 'are'} {_count(number, what)}"
 
 
 def _run(builder: Builder, function: Callable[..., Any], dsts: tuple[View, ...], srcs: tuple[Any, ...], group: Group, where: Any) -> None:
@@ -97,7 +129,7 @@ def _run(builder: Builder, function: Callable[..., Any], dsts: tuple[View, ...],
 def _tile(match: Match, name: str, view: Any, group: Group, contract: Operand) -> RegisterOperand:
     if not isinstance(view, View) or not isinstance(view.storage, Registers):
         raise refuse(match, name, f"{view!r} is no register tile", legal="a px.local tile; load memory with tile.apply first")
-    view.builder.visible_region(view.region, view.where)
+    view.builder.visible_region(view.region, here())
     return RegisterOperand(match, name, contract, view.view(*view.shape, 1), group, 1)
 
 
@@ -109,9 +141,17 @@ def _element(builder: Builder, one: Any, element: int) -> Any:
 
 def _check_results(builder: Builder, results: tuple[Any, ...], outputs: list[RegisterOperand], where: Any) -> None:
     if len(results) != len(outputs):
-        raise TraceError(f"the function returns {len(results)} values for {len(outputs)} destinations", where=where)
+        raise TraceError(
+            f"the function returns {_count(len(results), 'value')} where there {_are(len(outputs), 'destination')}",
+            where=where, legal="one value for each destination: a tuple for several",
+        )  # fmt: skip
     for result, one in zip(results, outputs):
         wanted = one.view.dtype
+        if result is None or isinstance(result, View):
+            found = "nothing" if result is None else "a view"
+            raise TraceError(
+                f"the function returns {found} for elements of .{wanted.name}", where=where, legal=f"a traced .{wanted.name}, or a number"
+            )
         if isinstance(result, Value) and result.type.name != wanted.name:
             raise TraceError(
                 f"the function returns .{result.type.name} for elements of .{wanted.name}",

@@ -41,7 +41,9 @@ class Group:
         self.scope = scope
         self.active = builder.active_threads()
         if not len(self.active):
-            raise TraceError("no thread is active here", why="the guards around this line exclude each other")
+            raise TraceError(
+                "no thread is active here", why="the guards around this line exclude each other", legal="guards that some thread passes"
+            )
         self.span = 1 if scope == "thread" else min(_SIZES.get(scope, builder.threads), builder.threads)
         self.local = np.zeros(1, np.int64) if scope == "thread" else self._local()
         self.ctas = tuple(reversed(builder.cluster)) if scope == "cluster" else ()

@@ -17,9 +17,11 @@ from ptxgen.instructions.checking import Given
 from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match
 from ptxgen.instructions.types import TYPES, Type
+from ptxgen.layouts.expr import Expr, Monomial
 from ptxgen.tile.addresses import Addresses
 from ptxgen.tile.group import Group
-from ptxgen.tracing.builder import Value, given_register, given_value
+from ptxgen.tracing.builder import given_register
+from ptxgen.tracing.source import assigned_name
 from ptxgen.tracing.views import Memory, Registers, View
 
 __all__ = ["MemoryOperand", "RegisterOperand", "ScalarOperand", "TileOperand", "refuse"]
@@ -59,17 +61,18 @@ class TileOperand:
 class ScalarOperand(TileOperand):
     """A traced scalar or a constant, the same for every repeat."""
 
-    __slots__ = ("value",)
+    __slots__ = ("described", "operand")
 
-    def __init__(self, match: Match, name: str, contract: Operand, value: Value) -> None:
+    def __init__(self, match: Match, name: str, contract: Operand, operand: ir.Operand, described: Given) -> None:
         super().__init__(match, name, contract, 1)
-        self.value = value
+        self.operand = operand
+        self.described = described
 
     def given(self) -> Given:
-        return given_value(self.value)
+        return self.described
 
     def render(self, repeats: int) -> list[ir.Operand]:
-        return [self.value.operand] * repeats
+        return [self.operand] * repeats
 
 
 class ViewOperand(TileOperand):
@@ -128,7 +131,7 @@ class ViewOperand(TileOperand):
         repeat = tuple(int(i) for i in np.unravel_index(r, self.repeat_shape)) if self.repeat_shape else ()
         local = self.group.local
         thread = f"thread {int(local[g % len(local)])}" if self.group.scope != "warp" else f"lane {int(local[g % len(local)])}"
-        return f"{thread}, repeat {repeat}"
+        return f"{thread}, repeat {repeat}" if repeat else thread
 
 
 class RegisterOperand(ViewOperand):
@@ -226,7 +229,7 @@ class RegisterOperand(ViewOperand):
     def _element(self, flat: int) -> str:
         assert self.repeat_shape is not None
         repeat = tuple(int(i) for i in np.unravel_index(flat // self.atom, self.repeat_shape)) if self.repeat_shape else ()
-        return f"repeat {repeat} element {flat % self.atom}"
+        return f"repeat {repeat} element {flat % self.atom}" if repeat else f"element {flat % self.atom}"
 
 
 class MemoryOperand(ViewOperand):
@@ -267,13 +270,20 @@ class MemoryOperand(ViewOperand):
             return
         steps = positions - positions[:, :, :1]
         wrong = np.argwhere(steps != np.arange(self.atom) * width)
-        name = next((name for name, values in symbols.items() if (values != values[:, :, :1]).any()), None)
+        name: Monomial | None = next((name for name, values in symbols.items() if (values != values[:, :, :1]).any()), None)
         if not len(wrong) and name is None:
             return
         rule = f"the {self.atom} elements behind one address are consecutive in memory"
         legal = f"an atom axis of stride 1; .rearrange or .permute to bring the contiguous axis last, or a .v{self.atom // 2 or 1} form"
-        if not len(wrong):
-            raise refuse(self.match, self.name, f"{self.view!r} has elements at a runtime distance in its atom", rule=rule, legal=legal)
+        if name is not None:
+            between = symbols[name] - symbols[name][:, :, :1]
+            g, r, a = map(int, np.argwhere(between)[0])
+            distance = Expr({name: int(between[g, r, a]) // 8, (): int(steps[g, r, a]) // 8})
+            raise refuse(
+                self.match, self.name, f"{self.view!r} has elements at a runtime distance in its atom", rule=rule,
+                example=f"{self.coordinates(g, r)}: element {a} is {distance} bytes behind element 0; {_bytes(a * width)} required",
+                legal=legal,
+            )  # fmt: skip
         g, r, a = map(int, wrong[0])
         raise refuse(
             self.match, self.name, f"{self.view!r} is not contiguous along its atom", rule=rule,
@@ -287,11 +297,13 @@ class MemoryOperand(ViewOperand):
         access = self.atom * width
         rule = f"an access of {access // 8} bytes is aligned to {access // 8} bytes"
         if view.storage.align * 8 % access:
+            name = assigned_name(view.storage.where) or view.storage.name
             raise refuse(
                 self.match, self.name, f"{view!r} is not known to be aligned: its base is a multiple of {view.storage.align} bytes",
                 rule=rule,
-                example=f"a base address of {view.storage.align} would be legal for the tensor and not for the instruction",
-                legal=f"declare it with align={access // 8}, or a narrower access",
+                example=f"{name} at address {0x1000 + view.storage.align:#x} fits its declaration; "
+                f"{_bytes(view.storage.align * 8 % access)} behind a multiple of {access // 8}",
+                legal=f"declare {name} with align={access // 8}, or a narrower access",
             )  # fmt: skip
         wrong = np.argwhere(positions[:, :, 0] % access != 0)
         if len(wrong):
@@ -308,9 +320,22 @@ class MemoryOperand(ViewOperand):
                 text = "*".join(symbol.name for symbol in mono)
                 raise refuse(
                     self.match, self.name, f"{view!r} is not known to be aligned: {text} moves it in steps of {_bytes(step)}", rule=rule,
-                    example=f"{text} = 1: byte offset {_exact(step)}",
-                    legal=f"px.dim(..., multiple_of=...) or an index in steps of {access // width} elements; or a narrower access",
+                    example=self._off(mono, step, access),
+                    legal=f"{_multiple(mono, access // width)}; or a narrower access",
                 )  # fmt: skip
+
+    def _off(self, mono: Monomial, step: int, access: int) -> str:
+        """Values of runtime symbols, inside their ranges and the guards in force, that misalign the access."""
+        facts = self.view.builder.facts()
+        for factor in range(1, 64):
+            values = {symbol: symbol.divisor * (factor if symbol is mono[0] else 1) for symbol in mono}
+            known = [fact for fact in facts if set(fact.symbols) <= set(values)]
+            offset = step // prod(symbol.divisor for symbol in mono) * prod(values.values())
+            inside = all((symbol.lo or 0) <= value <= (symbol.hi or value) for symbol, value in values.items())
+            if inside and offset % access and all(fact.evaluate(values) >= 0 for fact in known):
+                shown = ", ".join(f"{symbol.name} = {value}" for symbol, value in values.items())
+                return f"{shown}: moved by {_bytes(offset)}"
+        return ""
 
     def _narrower(self, positions: np.ndarray) -> str:
         """The widest vector that the offsets allow."""
@@ -331,6 +356,14 @@ class MemoryOperand(ViewOperand):
 
 def _exact(bits: int) -> str:
     return str(bits // 8) if bits % 8 == 0 else f"{bits / 8}"
+
+
+def _multiple(mono: Monomial, elements: int) -> str:
+    """What makes a runtime term a multiple of so many elements."""
+    symbol = mono[0]
+    if len(mono) == 1 and isinstance(symbol.key, tuple) and symbol.key[0] == "dim":
+        return f"px.dim({symbol.name!r}, multiple_of={elements})".replace("'", '"')
+    return f"an index in steps of {elements} elements, such as {elements} * i"
 
 
 def _bytes(bits: int) -> str:
