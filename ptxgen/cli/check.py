@@ -104,7 +104,7 @@ def _find(focus: str, line: int, column: int, lines: Sequence[str], *, to_the_en
         return None
     word = re.compile(rf"(?<![\w$%.]){re.escape(focus)}(?![\w$])" if focus[0] not in ".[({" else re.escape(focus))
     for number in range(line, len(lines) + 1):
-        source = lines[number - 1]
+        source = lines[number - 1].partition("//")[0]
         start = column - 1 if number == line else 0
         found = word.search(source, start)
         if found is not None:

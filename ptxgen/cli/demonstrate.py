@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ptxgen import demo
-from ptxgen.cli.device import DeviceArray, device_name
+from ptxgen.cli.device import DeviceArray, device_name, synchronize
 from ptxgen.cli.output import print_python
 from ptxgen.runtime.driver import no_gpu_reason
 
@@ -41,4 +41,5 @@ def _run(a: Any, emulate: bool) -> tuple[Any, str]:
         return b, f"emulator ({reason})"
     b = DeviceArray(np.full_like(a, np.nan))
     demo.add_one_tile(DeviceArray(a), b)
+    synchronize()
     return b.numpy(), device_name()

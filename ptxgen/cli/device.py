@@ -7,14 +7,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptxgen.runtime.driver import bindings, check, current_device
+from ptxgen.runtime.driver import bindings, check, current_device, driver_error
 
-__all__ = ["DeviceArray", "device_name"]
+__all__ = ["DeviceArray", "device_name", "synchronize"]
 
 
 def device_name() -> str:
     """The name of the GPU that kernels run on here."""
     return current_device().name
+
+
+def synchronize() -> None:
+    """Wait for all kernels; raises what one of them has done wrong."""
+    with current_device().current():
+        (status,) = bindings().cuCtxSynchronize()
+        if status:
+            raise driver_error(status, "running the kernel")
 
 
 class DeviceArray:
@@ -34,10 +42,10 @@ class DeviceArray:
         return {"shape": self._like.shape, "typestr": self._like.dtype.str, "data": (int(self._pointer), False), "version": 3}
 
     def numpy(self) -> NDArray[Any]:
-        """The values now, behind all kernels launched before; raises what a kernel has done wrong."""
+        """The values now, behind all kernels launched before."""
         found = np.empty_like(self._like)
         with current_device().current():
-            check(bindings().cuMemcpyDtoH(found.ctypes.data, self._pointer, found.nbytes), "running the kernel and copying from the GPU")
+            check(bindings().cuMemcpyDtoH(found.ctypes.data, self._pointer, found.nbytes), "copying from the GPU")
         return found
 
     def __del__(self) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptxgen import ir
-from ptxgen.cli.device import DeviceArray, device_name
+from ptxgen.cli.device import DeviceArray, device_name, synchronize
 from ptxgen.cli.output import UsageError
 from ptxgen.cli.values import Given, parse_argument, parse_dims
 from ptxgen.kernels.foreign import ForeignEntry, ForeignModule, load_ptx
@@ -71,6 +71,7 @@ def _execute(entry: ForeignEntry, arguments: list[Any], grid: Any, block: Any, o
         return 0 if result.ok else 1
     placed = [DeviceArray(one) if isinstance(one, np.ndarray) else one for one in arguments]
     entry.launch(*placed, grid=grid, block=block, shared=options.shared)
+    synchronize()
     for one, host in zip(placed, arguments):
         if isinstance(one, DeviceArray):
             host[...] = one.numpy()

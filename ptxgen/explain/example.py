@@ -28,15 +28,17 @@ class Example:
         In front of it, in the body.
     outside : tuple of str
         At the module's level.
-    parameter : str
-        The function's parameter, or empty.
+    behind : tuple of str
+        A label that it needs behind it.
+    parameter, result : str
+        The function's own, or empty.
     kind : str
         ``"entry"`` or ``"func"``.
     version, target : str
         Lowest that have this variant.
     """
 
-    __slots__ = ("declarations", "kind", "outside", "parameter", "result", "statement", "target", "version")
+    __slots__ = ("behind", "declarations", "kind", "outside", "parameter", "result", "statement", "target", "version")
 
     def __init__(self, version: str, target: str) -> None:
         self.version = version
@@ -44,16 +46,21 @@ class Example:
         self.statement = ""
         self.declarations: tuple[str, ...] = ()
         self.outside: tuple[str, ...] = ()
+        self.behind: tuple[str, ...] = ()
         self.parameter = ""
         self.result = ""
         self.kind = "entry"
 
     def module(self) -> str:
         """A whole module with it."""
-        head = f".visible .{self.kind} {f'({self.result}) ' if self.result else ''}example({self.parameter})"
-        body = [*self.declarations, self.statement, "ret;"]
-        lines = [f".version {self.version}", f".target {self.target}", ".address_size 64", *self.outside, head, "{"]
-        return "\n".join((*lines, *(line if line.endswith(":") else f"    {line}" for line in body), "}")) + "\n"
+        lines = (f".version {self.version}", f".target {self.target}", ".address_size 64", *self.outside, self.function("example"))
+        return "\n".join(lines) + "\n"
+
+    def function(self, name: str) -> str:
+        """The function that holds it."""
+        head = f".visible .{self.kind} {f'({self.result}) ' if self.result else ''}{name}({self.parameter})"
+        body = (*self.declarations, self.statement, *self.behind, "ret;")
+        return "\n".join((head, "{", *(f"    {line}" for line in body), "}"))
 
 
 def example_of(match: Match) -> Example | None:
@@ -76,7 +83,7 @@ class _Writer:
         self._registers: dict[str, tuple[str, int]] = {}
         self._declarations: list[str] = []
         self._outside: list[str] = []
-        self._behind = ""
+        self._behind: tuple[str, ...] = ()
 
     def write(self, slots: tuple[Slot, ...]) -> Example:
         operands = ", ".join(self._slot(slot) for slot in slots)
@@ -85,8 +92,7 @@ class _Writer:
         registers = [f".reg .{type} {prefix}<{count}>;" for prefix, (type, count) in self._registers.items()]
         made.declarations = (*registers, *self._declarations)
         made.outside = tuple(self._outside)
-        if self._behind:
-            made.statement += f" {self._behind}"
+        made.behind = self._behind
         return made
 
     def _slot(self, slot: Slot) -> str:
@@ -145,7 +151,7 @@ class _Writer:
         return "[p]"
 
     def _label(self, kind: str) -> str:
-        self._behind = "done:"
+        self._behind = ("done:",)
         if kind == "label":
             return "done"
         self._declarations.append("targets: .branchtargets done;")
@@ -162,13 +168,12 @@ class _Writer:
         if contract.kind == "symbol":
             self._outside.append(".global .align 32 .b8 data[64];")
             return "data"
-        self._outside.append(f".func {'(.reg .b32 x) ' if answers else ''}f() {{ {'mov.b32 x, 0; ' if answers else ''}ret; }}")
-        return "f"
+        self._outside.append(".func (.reg .b32 x) g() { mov.b32 x, 0; ret; }" if answers else ".func f() { ret; }")
+        return "g" if answers else "f"
 
 
 def _register_type(demanded: Type, wider: bool) -> Type:
-    """The plainest type of a declared register that holds a value."""
+    """The type of a declared register that holds a value: untyped bits, which go with everything, but floats by name."""
     if demanded.bits < 16 and wider and demanded.kind != "pred":
-        return TYPES["u16"]
-    plain = demanded.name in ("pred", "f16", "f32", "f64", "f16x2") or (demanded.is_integer and demanded.lanes == 1)
-    return demanded if plain else TYPES[f"b{max(demanded.bits, 8)}"]
+        return TYPES["b16"]
+    return demanded if demanded.name in ("pred", "f16", "f32", "f64", "f16x2") else TYPES[f"b{max(demanded.bits, 8)}"]

@@ -86,10 +86,13 @@ class Explanation(NamedTuple):
 
 
 class FormLine(NamedTuple):
+    """One instruction in an overview; `choices` are the values of its qualifiers, as the ISA writes them."""
+
     name: str
     summary: str
     section: str
     syntax: tuple[str, ...]
+    choices: tuple[str, ...]
 
 
 class Overview(NamedTuple):
@@ -133,8 +136,15 @@ def _overview(mnemonic: str) -> Overview:
     for entry in entries():
         lines = tuple(form.syntax for form in forms(entry) if form.head == mnemonic)
         if lines:
-            found.append(FormLine(entry.name, entry.summary, entry.section, lines))
+            found.append(FormLine(entry.name, entry.summary, entry.section, lines, _choices(entry)))
     return Overview(mnemonic, tuple(found))
+
+
+def _choices(entry: Entry) -> tuple[str, ...]:
+    """``.type = { .b32, .b64 };`` of each qualifier that its syntax lines use."""
+    listed = (" ".join(line.split()) for line in entry.choices.split(";"))
+    used = {name for form in forms(entry) for name, _, _ in _positions(form.elements)}
+    return tuple(f"{line};" for line in listed if line.partition(" =")[0] in used)
 
 
 def _explanation(matches: list[Match]) -> Explanation:

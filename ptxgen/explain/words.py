@@ -31,7 +31,8 @@ def _overview(answer: Overview) -> Iterator[str]:
             yield ""
         yield f"{one.name}  (PTX ISA {one.section})"
         yield from _wrapped(one.summary, "  ")
-        yield from (f"    {line}" for line in one.syntax)
+        for line in (*one.syntax, *one.choices):
+            yield from _wrapped(line, "    ")
 
 
 def _explanation(answer: Explanation) -> Iterator[str]:
@@ -52,7 +53,7 @@ def _explanation(answer: Explanation) -> Iterator[str]:
     yield from _tile(answer)
     if answer.example is not None:
         example = answer.example
-        yield from _section("example", [*example.outside, *example.declarations, example.statement])
+        yield from _section("example", [*example.outside, *example.declarations, example.statement, *example.behind])
 
 
 def _section(title: str, lines: list[str]) -> Iterator[str]:

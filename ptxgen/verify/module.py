@@ -37,8 +37,8 @@ def verify(module: Module, *, target: str | None = None) -> list[Problem]:
     Returns
     -------
     list of Problem
-        In the order of the text; those about the whole module first. Instructions of the ISA whose contracts do not exist yet give one
-        note each.
+        Those about the whole module first, then in the order of the text; at the end one note for each mnemonic of the ISA that has no
+        contract yet.
 
     Raises
     ------

@@ -35,7 +35,7 @@ class _Family(NamedTuple):
 
     def holds(self, name: str) -> bool:
         digits = name[len(self.prefix) :]
-        return name.startswith(self.prefix) and digits.isdigit() and str(int(digits)) == digits and int(digits) < self.size
+        return name.startswith(self.prefix) and digits.isdigit() and int(digits) < self.size
 
 
 class _Scope:

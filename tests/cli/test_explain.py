@@ -1,0 +1,141 @@
+"""What `explain` says comes from contracts that ptxas has judged; what it adds, the examples and the neighbours, is judged here."""
+
+from __future__ import annotations
+
+import pytest
+
+from ptxgen.assemble.referee import check_many
+from ptxgen.assemble.tools import find_tool
+from ptxgen.explain import Explanation, Overview, described, example_of, explain, nearest_opcodes
+from ptxgen.instructions.errors import InstructionError
+from ptxgen.instructions.grammar import forms
+from ptxgen.instructions.registry import FAMILIES, Match, family_entries, lookup, mnemonics
+from ptxgen.text import read
+from ptxgen.verify import verify
+from tests.instructions.harness import legal_choices
+
+needs_ptxas = pytest.mark.skipif(find_tool("ptxas") is None, reason="needs ptxas: pip install 'ptxgen[asm]'")
+PER_FORM = 24
+
+
+def _matches() -> list[Match]:
+    """Some readings of every syntax line of every contract."""
+    found = []
+    for family in FAMILIES:
+        for entry in family_entries(family):
+            for form in forms(entry):
+                choices = legal_choices(form)
+                found += [Match(form.opcode(bound), form, bound) for bound in choices[:: max(1, len(choices) // PER_FORM)]]
+    return found
+
+
+def _modules() -> list[tuple[str, str]]:
+    """(target, text): the examples of one version and target together in a module."""
+    batches: dict[tuple[str, str], list[object]] = {}
+    for match in _matches():
+        example = example_of(match)
+        if example is not None:
+            batches.setdefault((example.version, example.target), []).append(example)
+    found = []
+    for (version, target), examples in batches.items():
+        outside = sorted({line for example in examples for line in example.outside})  # type: ignore[attr-defined]
+        functions = [example.function(f"example_{number}") for number, example in enumerate(examples)]  # type: ignore[attr-defined]
+        lines = [f".version {version}", f".target {target}", ".address_size 64", *outside, *functions]
+        found.append((target, "\n".join(lines) + "\n"))
+    return found
+
+
+@needs_ptxas
+def test_every_example_assembles() -> None:
+    modules = _modules()
+    assert sum(text.count("example_") for _, text in modules) > 1000
+    for target, text in modules:
+        (verdict,) = check_many([text], target.replace("sm_", "compute_"))
+        assert verdict.ok, verdict.log[:2000]
+
+
+def test_verify_finds_nothing_in_the_examples() -> None:
+    for _, text in _modules():
+        assert [str(problem) for problem in verify(read(text))] == []
+
+
+@needs_ptxas
+@pytest.mark.parametrize(
+    "opcode", ["ld.global.v4.b32", "st.shared.f32", "mov.b64", "setp.lt.and.f32", "bra", "brx.idx", "call", "bar.sync"]
+)
+def test_a_printed_module_assembles_as_it_stands(opcode: str) -> None:
+    answer = explain(opcode)
+    assert not isinstance(answer, Overview)
+    for one in answer:
+        assert one.example is not None
+        (verdict,) = check_many([one.example.module()], one.example.target)
+        assert verdict.ok, verdict.log
+
+
+def test_ld_global_v4() -> None:
+    answer = explain("ld.global.v4.b32")
+    assert isinstance(answer, list)
+    (one,) = answer
+    assert described(one).splitlines()[0] == f"ld.global.v4.b32  (PTX ISA {one.section})"
+    assert [(facts.name, facts.takes, facts.alignment, facts.atom) for facts in one.operands] == [
+        ("d", "4 registers of 32 bits or wider in braces", None, 4),
+        ("a", "an address [base+offset] in .global", 16, 4),
+    ]
+    chosen = {qualifier.name: qualifier for qualifier in one.qualifiers if qualifier.value}
+    assert chosen[".ss"].value == ".global" and ".shared" in chosen[".ss"].others and "" in chosen[".ss"].others
+    assert set(chosen[".vec"].others) == {".v2", ".v8", ""}
+    assert "" not in chosen[".type"].others and ".b128" not in chosen[".type"].others
+    assert (one.issuer, one.completes, one.version, one.targets, one.tile) == ("thread", "at once", "1.0", "all", "")
+    assert one.example is not None
+    assert one.example.statement == "ld.global.v4.b32 {%r0, %r1, %r2, %r3}, [%rd0];"
+
+
+def test_every_other_choice_is_legal() -> None:
+    """Putting one of the other values in the place of the chosen one spells an opcode that exists."""
+    for opcode in ("ld.global.v4.b32", "add.rn.ftz.f32", "cvt.rn.f16.f32", "setp.lt.f32"):
+        for one in explain(opcode):
+            assert isinstance(one, Explanation)
+            (match, *_) = lookup(opcode)
+            for qualifier in one.qualifiers:
+                for other in qualifier.others:
+                    bound = {**match.bindings, qualifier.name: other}
+                    if other and qualifier.value:
+                        assert lookup(match.form.opcode(bound)), (opcode, qualifier)
+
+
+def test_this_variant_needs_this_version_and_target() -> None:
+    (one,) = explain("ld.global.v8.b32")
+    assert isinstance(one, Explanation)
+    assert (one.version, one.targets) == ("8.8", "sm_100 and newer")
+
+
+def test_two_instructions_of_one_spelling() -> None:
+    names = [one.name for one in explain("mov.b64")]  # type: ignore[union-attr]
+    assert names == ["mov", "mov (pack and unpack)"]
+
+
+@pytest.mark.parametrize("mnemonic", sorted(mnemonics() - {"bra", "ret", "exit", "call"}))
+def test_a_mnemonic_alone_gives_an_overview(mnemonic: str) -> None:
+    answer = explain(mnemonic)
+    assert isinstance(answer, Overview)
+    assert all(line.startswith(mnemonic) for one in answer.instructions for line in one.syntax)
+    assert described(answer)
+    assert answer.json()["mnemonic"] == mnemonic
+
+
+@pytest.mark.parametrize(
+    "wrong, near",
+    [
+        ("ld.globl.v4.b32", "ld.global.v4.b32"),
+        ("add.ftz.f64", "add.f64"),
+        ("fma.f32", "fma.rn.f32"),
+        ("adds.f32", "add.f32"),
+        ("ld.global.v4", "ld.global.v4.b8"),
+        ("mul.u32", "mul.lo.u32"),
+    ],
+)
+def test_a_wrong_opcode_names_legal_ones_nearby(wrong: str, near: str) -> None:
+    with pytest.raises(InstructionError) as caught:
+        explain(wrong)
+    assert near in str(caught.value).rpartition("nearest: ")[2].split(", ")
+    assert all(lookup(opcode) for opcode in nearest_opcodes(wrong))
