@@ -202,7 +202,7 @@ def _grouped(expected: dict[str, tuple[str, ...]]) -> str:
 
 def _in_order(tokens: tuple[str, ...]) -> str:
     """The legal opcode with the same qualifiers in another order (ptxas takes any), or an empty text."""
-    if len(tokens) > 7:
+    if len(tokens) > 6:
         return ""
     for qualifiers in permutations(tokens[1:]):
         spelled = (tokens[0], *qualifiers)
