@@ -87,7 +87,11 @@ def _type_named(name: str) -> Any:
 
     found = TYPES.get(name) or ELEMENT_TYPES.get(name)
     if found is None:
-        raise AttributeError(f"module 'ptxgen' has no attribute {name!r}")
+        import difflib
+
+        near = difflib.get_close_matches(name, __dir__(), n=3)
+        hint = f"; did you mean {' or '.join('px.' + one for one in near)}?" if near else ""
+        raise AttributeError(f"module 'ptxgen' has no attribute {name!r}{hint}")
     return found
 
 

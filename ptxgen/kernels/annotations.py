@@ -11,6 +11,7 @@ from ptxgen.errors import TraceError
 from ptxgen.instructions.types import Type, u32
 from ptxgen.layouts.expr import Expr, Symbol
 from ptxgen.layouts.layout import Layout
+from ptxgen.tracing.provenance import here
 
 __all__ = ["Constant", "Dim", "Extent", "Parameter", "Tensor", "cdiv", "constexpr", "dim", "parameters_of"]
 
@@ -45,7 +46,33 @@ class Dim:
         return self.name
 
     def __ptxgen_value__(self, builder: Any) -> Any:
+        if self.symbol not in builder.values and self.symbol not in builder.lazy:
+            raise TraceError(
+                f"dim {self.name} stands in no tensor parameter of this kernel", where=here(),
+                why="its value is read from the arguments' shapes", legal=f"a parameter {self.name}: px.u32",
+            )  # fmt: skip
         return builder.value_of(self.symbol)
+
+    def __eq__(self, other: Any) -> Any:
+        """Inside a kernel a predicate, as every comparison; outside, whether both are one dim."""
+        return _dim_comparison(self, other, "__eq__", self is other)
+
+    def __ne__(self, other: Any) -> Any:
+        return _dim_comparison(self, other, "__ne__", self is not other)
+
+    __hash__ = object.__hash__
+
+    def __index__(self) -> int:
+        raise TraceError(
+            f"dim {self.name} is used as an int of Python", where=here(), why="its value is known at launch alone",
+            legal=f"px.range({self.name}) to loop up to it, or a px.constexpr parameter",
+        )  # fmt: skip
+
+    def __bool__(self) -> bool:
+        raise TraceError(
+            f"dim {self.name} is used as a truth value", where=here(), why="its value is known at launch alone",
+            legal=f"with px.if_({self.name} > 0): ...",
+        )  # fmt: skip
 
     def __mul__(self, other: Any) -> Any:
         return _dim_arithmetic(self, other, lambda a, b: a * b)
@@ -71,6 +98,13 @@ def _dim_arithmetic(one: Dim, other: Any, operate: Callable[[Any, Any], Any]) ->
     if builder is not None:
         return operate(one.__ptxgen_value__(builder), other)
     return operate(Expr.of(one.symbol), Expr.of(other.symbol) if isinstance(other, Dim) else other)
+
+
+def _dim_comparison(one: Dim, other: Any, name: str, same: bool) -> Any:
+    from ptxgen.tracing.builder import active
+
+    builder = active()
+    return same if builder is None else getattr(one.__ptxgen_value__(builder), name)(other)
 
 
 def _delegate(name: str) -> Callable[[Dim, Any], Any]:
@@ -260,5 +294,13 @@ class Extent:
 
 
 def cdiv(a: Any, b: Any) -> Any:
-    """Ceiling division of non-negative integers: how many tiles of `b` cover `a`."""
+    """Ceiling division of non-negative integers: how many tiles of `b` cover `a`. In a kernel also of traced ones."""
+    if type(a) is int and type(b) is int:
+        return -(-a // b)
+    from ptxgen.tracing.builder import Value
+
+    if any(isinstance(one, Value) or hasattr(one, "__ptxgen_value__") for one in (a, b)):
+        from ptxgen.tracing.functions import ceiling
+
+        return ceiling(a, b)
     return -(-a // b)

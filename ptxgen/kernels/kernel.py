@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,7 @@ from ptxgen.instructions.targets import FIRST_VERSION
 from ptxgen.kernels.annotations import Constant, Extent, Parameter, Tensor, parameters_of
 from ptxgen.kernels.specialization import Specialization
 from ptxgen.kernels.trace import trace
+from ptxgen.tracing.provenance import here
 
 __all__ = ["Kernel", "kernel"]
 
@@ -21,9 +23,11 @@ _MAX_BLOCK = (1024, 1024, 64)
 
 
 def kernel(
+    function: Any = None,
+    /,
     *,
-    grid: Any,
-    block: Any,
+    grid: Any = None,
+    block: Any = None,
     cluster: int | Sequence[int] | None = None,
     target: str | None = None,
     max_registers: int | None = None,
@@ -52,14 +56,30 @@ def kernel(
     callable
         The decorator.
     """
+    where = here()
+    for name, value in (("grid", grid), ("block", block)):
+        if function is not None or value is None:
+            raise TraceError(
+                f"@px.kernel {'stands without' if function is not None else f'lacks {name}= in'} its parentheses", where=where,
+                why="how many blocks and threads run a kernel is part of it",
+                legal="@px.kernel(grid=1, block=128), or grid=lambda n: px.cdiv(n, 128) for named dims",
+            )  # fmt: skip
     if target is not None and target not in FIRST_VERSION:
-        raise TraceError(f"unknown target {target!r}", legal=", ".join(FIRST_VERSION))
+        near = difflib.get_close_matches(str(target), FIRST_VERSION, n=3)
+        hint = f"did you mean {' or '.join(near)}?" if near else ", ".join(FIRST_VERSION)
+        raise TraceError(f"unknown target {target!r}", where=where, legal=hint)
     names = dict(sys._getframe(1).f_locals)
 
     def decorate(function: Callable[..., Any]) -> Kernel:
-        parameters = parameters_of(function, names)
-        blocks = _extents(cluster or 1, "cluster")
-        return Kernel(function, parameters, grid, block, blocks, target, max_registers, min_blocks, cooperative)
+        try:
+            parameters = parameters_of(function, names)
+            blocks = _extents(cluster or 1, "cluster")
+            for value, what in ((grid, "grid"), (block, "block")):
+                if not callable(value):
+                    _extents(value, what)
+            return Kernel(function, parameters, grid, block, blocks, target, max_registers, min_blocks, cooperative)
+        except TraceError as error:
+            raise error.at(where) from None
 
     return decorate
 

@@ -129,18 +129,23 @@ def _operand(builder: Builder, match: Match, slot: Slot, value: Any, group: Grou
     if not isinstance(value, View):
         if contract.kind == "address":
             legal = "a px.Tensor parameter, a px.shared tile, or a view of one"
-            raise refuse(match, slot.name, f"{value!r} is no view of memory", legal=legal)
+            raise refuse(match, slot.name, f"{value!r} is no view of memory", rule=f"operand {slot.name} is an address", legal=legal)
         return ScalarOperand(match, slot.name, contract, *_scalar(builder, match, slot, contract, value))
     builder.visible_region(value.region, here())
     atom = match.count(contract.vector)
     if contract.kind == "address":
         if isinstance(value.storage, Registers):
-            raise refuse(match, slot.name, f"{value!r} is a register tile where the instruction takes memory", legal="a view of memory")
+            raise refuse(
+                match, slot.name, f"{value!r} is a register tile where the instruction takes memory",
+                rule=f"operand {slot.name} is an address", legal="a px.Tensor parameter, a px.shared tile, or a view of one",
+            )  # fmt: skip
         return MemoryOperand(match, slot.name, contract, value, group, atom)
     if not isinstance(value.storage, Registers):
         raise refuse(
-            match, slot.name, f"{value!r} is memory where the instruction takes registers", legal="a px.local tile; load it with ld first"
-        )
+            match, slot.name, f"{value!r} is memory where the instruction takes registers",
+            rule=f"operand {slot.name} is {'a register' if atom == 1 else f'a vector of {atom} registers'}",
+            legal="a px.local tile; ld and st alone reach memory",
+        )  # fmt: skip
     return RegisterOperand(match, slot.name, contract, value, group, atom)
 
 

@@ -89,7 +89,7 @@ class Group:
         """
         if table.thread is None:
             threads = len(self.local)
-            return None if self.scope == "thread" or threads == 1 else (min(1, threads - 1), 0, "no thread axis: every thread's")
+            return None if self.scope == "thread" or threads == 1 else (min(1, threads - 1), 0, "every thread, as it has no thread axis")
         constant = np.broadcast_to(table.thread, table.shape).reshape(self.size, rest)
         for axis, wanted in zip((cbz, cby, cbx), self._cta_digits()):
             found = np.broadcast_to(table.axes.get(axis, np.zeros((), np.int64)), table.shape).reshape(self.size, rest)

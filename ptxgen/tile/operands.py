@@ -361,8 +361,8 @@ def _exact(bits: int) -> str:
 def _multiple(mono: Monomial, elements: int) -> str:
     """What makes a runtime term a multiple of so many elements."""
     symbol = mono[0]
-    if len(mono) == 1 and isinstance(symbol.key, tuple) and symbol.key[0] == "dim":
-        return f"px.dim({symbol.name!r}, multiple_of={elements})".replace("'", '"')
+    if len(mono) == 1 and symbol.key == (tuple, ("dim", symbol.name)):
+        return f'px.dim("{symbol.name}", multiple_of={elements})'
     return f"an index in steps of {elements} elements, such as {elements} * i"
 
 

@@ -315,6 +315,7 @@ class Builder:
             raise InstructionError(
                 f"does not exist on {self.target}, the target of this kernel",
                 opcode=match.opcode,
+                rule="every instruction exists on the kernel's target",
                 section=match.entry.section,
                 legal=f"targets {_targets(match.targets)}, from PTX {match.version[0]}.{match.version[1]}",
             )
@@ -546,7 +547,9 @@ def given_value(value: Value) -> Given:
         return Given("int", str(operand.value), value=operand.value)
     if isinstance(operand, ir.Not):
         return Given("not", f"!{operand.reg.name}", value.type)
-    return Given("float", repr(operand))
+    if isinstance(operand, ir.Float):
+        return Given("float", f"0f{operand.bits:08X}" if operand.width == 32 else f"0d{operand.bits:016X}")
+    return Given("register", repr(operand), value.type)
 
 
 def _constant(type: Type, value: Any) -> Value:

@@ -15,7 +15,7 @@ from ptxgen.tracing.literals import bounds, is_number, literal
 from ptxgen.tracing.provenance import Where, here
 from ptxgen.tracing.values import Scalar, as_value, emit, quotient
 
-__all__ = ["absolute", "div", "fma", "make_constant", "maximum", "minimum", "rcp", "rem", "select", "sqrt", "uniform"]
+__all__ = ["absolute", "ceiling", "div", "fma", "make_constant", "maximum", "minimum", "rcp", "rem", "select", "sqrt", "uniform"]
 
 
 def make_constant(type: Type, given: Any) -> Scalar:
@@ -158,6 +158,14 @@ def div(a: Any, b: Any) -> Scalar:
 def rem(a: Any, b: Any) -> Scalar:
     """The remainder of integers with the sign of `a`, as PTX and C do: ``px.rem(-7, 2)`` is -1."""
     return _truncating("rem", a, b)
+
+
+def ceiling(a: Any, b: Any) -> Scalar:
+    """``a / b`` of unsigned integers rounded up, without an intermediate sum that could wrap. Offered as `px.cdiv`."""
+    one, other = _operands("px.cdiv", (a, b), current("px.cdiv"), here())
+    rest: Any = one % other  # type: ignore[operator]
+    made: Scalar = one // other + (rest != 0).to(one.type)  # type: ignore[operator]
+    return made
 
 
 def uniform(p: Any) -> Scalar:

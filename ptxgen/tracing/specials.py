@@ -13,12 +13,19 @@ from ptxgen.instructions.special import SpecialRegister, special_register
 from ptxgen.instructions.targets import order
 from ptxgen.instructions.types import Type
 from ptxgen.tracing.builder import Builder, current, given_register
+from ptxgen.tracing.operatorless import operatorless
 from ptxgen.tracing.provenance import Where, here
 from ptxgen.tracing.values import Scalar
 
 __all__ = ["ctaid", "nctaid", "ntid", "sreg", "tid"]
 
 
+def _no_component(vector: Vector, symbol: str) -> TraceError:
+    name = f"px.{vector.name}"
+    return TraceError(f"{name} is used with {symbol}", where=here(), why="it has components", legal=f"{name}.x, .y or .z")
+
+
+@operatorless(_no_component)
 class Vector:
     """A special register with components ``.x``, ``.y`` and ``.z``."""
 

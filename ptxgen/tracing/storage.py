@@ -11,14 +11,17 @@ from ptxgen.errors import LayoutError, TraceError
 from ptxgen.instructions.types import Type
 from ptxgen.layouts import S
 from ptxgen.layouts.layout import Layout, as_layout
-from ptxgen.tracing.builder import Builder, current
-from ptxgen.tracing.provenance import here
+from ptxgen.tracing.builder import Builder, Value, current
+from ptxgen.tracing.provenance import Where, here
 from ptxgen.tracing.views import Memory, Registers, View
 
 __all__ = ["STATIC_LIMIT", "local", "shared", "shared_memory"]
 
 STATIC_LIMIT = 48 * 1024
 """Bytes of shared memory that a kernel can declare statically; above, all of it is dynamic (CUDA C++ Programming Guide, 16.4.3)."""
+
+DEVICE_LIMIT = 227 * 1024
+"""Bytes of shared memory that a block can have on any device (CUDA C++ Programming Guide, technical specifications, 9.0 and 10.0)."""
 
 DYNAMIC_NAME = "dynamic_shared"
 DYNAMIC_ALIGN = 128
@@ -50,16 +53,23 @@ def local(shape: int | Sequence[int], dtype: Type, layout: Any = None, container
         Where the layout's shape is another, or an element would straddle two registers.
     """
     builder = current("px.local")
+    _check_types("px.local", shape, dtype, container)
     extents = _extents(shape)
     tile = _bound(layout, extents, dtype, "px.local")
     container = container or dtype
     if container.bits % dtype.bits:
-        raise LayoutError(f"px.local: a .{container.name} register does not hold whole elements of .{dtype.name}")
+        raise LayoutError(
+            f"px.local: a .{container.name} register does not hold whole elements of .{dtype.name}; "
+            f"a container has a multiple of {dtype.bits} bits"
+        )
     if tile.swizzle is not None:
-        raise LayoutError("px.local: a register tile has no swizzle", )
+        raise LayoutError("px.local: registers have names and no addresses, so a swizzle means nothing; leave it out")
     table = tile.table()
-    if table.symbols or int(table.m.min()) < 0:
-        raise LayoutError(f"px.local: the register positions of {tile!r} are not all known and non-negative")
+    if table.symbols:
+        raise LayoutError(f"px.local: {layout!r} puts elements into registers that are known only at run time; use constants")
+    if int(table.m.min()) < 0:
+        least = int(table.m.min()) // dtype.bits
+        raise LayoutError(f"px.local: {layout!r} puts an element at position {least} of its thread; positions begin at 0: add {-least}")
     count = int(table.m.max()) // container.bits + 1
     registers = [builder.register(container) for _ in range(count)]
     where = here()
@@ -92,32 +102,67 @@ def shared(
         Of shape (stages, \\*shape), or shape. Static up to 48 KiB a kernel, dynamic above.
     """
     builder = current("px.shared")
+    _check_types("px.shared", shape, dtype)
     extents = _extents(shape)
     tile = _bound(layout, extents, dtype, "px.shared")
     if tile.table().thread is not None:
-        raise LayoutError("px.shared: a layout of memory has no thread axes")
+        raise LayoutError(f"px.shared: {layout!r} has thread axes; all threads share the memory, so strides are on m alone")
     period = tile.swizzle.period if tile.swizzle is not None else 1
     align = max(16, period) if align is None else align
     if align & (align - 1) or align < max(1, dtype.bits // 8) or align % period:
-        raise LayoutError(f"px.shared: align={align} must be a power of two and a multiple of {max(dtype.bits // 8, period)} bytes")
+        least = max(1, dtype.bits // 8, period)
+        reason = "the period of its swizzle" if period == least > 1 else f"the size of an element of .{dtype.name}"
+        raise LayoutError(f"px.shared: align={align} is no power of two of at least {least} bytes, {reason}")
     lo, hi = (int(end) for end in tile.span())  # type: ignore[arg-type]
     if lo < 0:
-        raise LayoutError(f"px.shared: {tile!r} begins {-lo // 8} bytes before its storage")
+        raise LayoutError(f"px.shared: {layout!r} begins {-lo // 8} bytes before its storage; add {-lo // dtype.bits}")
     size = -(-(hi + dtype.bits) // 8)
     if stages is not None:
+        (stages,) = _extents(stages)
         size = -(-size // align) * align
         tile = _staged(tile, stages, size * 8)
     name = builder.unique("smem")
     total = size * (stages or 1)
     builder.shared.append(ir.Variable("shared", "b8", name, (total,), align=align))
     where = here()
+    _check_limit(builder, where)
     return View(builder, dtype, Memory(name, "shared", ir.Sym(name), align, where), tile, where)
+
+
+def _check_types(what: str, shape: Any, dtype: Any, container: Any = None) -> None:
+    for one in (dtype, container):
+        if not isinstance(one, Type) and (one is dtype or one is not None):
+            found = "the type stands first" if isinstance(shape, Type) else f"{one!r} is no element type"
+            raise TraceError(f"{what}: {found}", where=here(), legal=f"{what}((4, 8), px.f32): a shape, then px.f32, px.bf16, px.u8, ...")
+
+
+def _check_limit(builder: Builder, where: Where) -> None:
+    """Refuse what no device has; a launch compares the rest with its own."""
+    _, end = _places(builder.shared)
+    if end > DEVICE_LIMIT:
+        raise TraceError(
+            f"the kernel declares {end} bytes of shared memory with this tile", where=where,
+            why=f"a block has at most {DEVICE_LIMIT} bytes (227 KiB) on any device", legal="a smaller tile, or fewer stages",
+        )  # fmt: skip
+
+
+def _places(variables: Sequence[ir.Variable]) -> tuple[dict[str, int], int]:
+    """Where each shared variable begins when they lie one behind the other, and where the last one ends."""
+    end = 0
+    places: dict[str, int] = {}
+    for variable in variables:
+        assert variable.align is not None and variable.dims[0] is not None
+        end = -(-end // variable.align) * variable.align
+        places[variable.name] = end
+        end += variable.dims[0]
+    return places, end
 
 
 def _extents(shape: int | Sequence[int]) -> tuple[int, ...]:
     extents = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     for extent in extents:
-        if isinstance(extent, bool) or not hasattr(extent, "__index__") or int(extent) < 1:
+        traced = isinstance(extent, Value) or hasattr(extent, "__ptxgen_value__")
+        if traced or isinstance(extent, bool) or not hasattr(extent, "__index__") or int(extent) < 1:
             raise TraceError(
                 f"the extent {extent!r} of a tile is no positive int", where=here(),
                 why="registers and shared memory are allotted before the kernel runs", legal="an int, or a px.constexpr parameter",
@@ -130,7 +175,10 @@ def _bound(layout: Any, extents: tuple[int, ...], dtype: Type, what: str) -> Lay
     tile = Layout(S[extents]) if layout is None else as_layout(layout)
     if tile.shape != extents:
         if prod(tile.shape) != prod(extents):
-            raise LayoutError(f"{what}: the layout has shape {tile.shape}, the tile {extents}")
+            raise LayoutError(
+                f"{what}: the layout has shape {tile.shape}, {prod(tile.shape)} elements, the tile {extents}, {prod(extents)}; "
+                "it has one position for every element of the tile"
+            )
         tile = tile.reshape(extents)
     return tile.bind(dtype.bits)
 
@@ -152,13 +200,7 @@ def shared_memory(builder: Builder) -> tuple[SharedMemory, tuple[ir.Statement, .
     """Declare the shared variables: static where they fit, else parts of one dynamic array whose symbol the body then names."""
     body = (*builder.prologue, *builder.body)
     variables = builder.shared
-    end = 0
-    places: dict[str, int] = {}
-    for variable in variables:
-        assert variable.align is not None and variable.dims[0] is not None
-        end = -(-end // variable.align) * variable.align
-        places[variable.name] = end
-        end += variable.dims[0]
+    places, end = _places(variables)
     if end <= STATIC_LIMIT:
         return SharedMemory(tuple(variables), (), 0), body
     align = max(DYNAMIC_ALIGN, *(variable.align or 1 for variable in variables))

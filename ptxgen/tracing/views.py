@@ -17,6 +17,7 @@ from ptxgen.layouts.axes import m
 from ptxgen.layouts.expr import Expr, Scalar, counterexample, prove_nonnegative
 from ptxgen.layouts.layout import Layout
 from ptxgen.tracing.builder import Builder, Value, register_class
+from ptxgen.tracing.operatorless import operatorless
 from ptxgen.tracing.provenance import Where, here
 
 __all__ = ["Memory", "Registers", "View", "index_expr"]
@@ -97,6 +98,23 @@ def _name(value: Value) -> str:
     return operand.name if isinstance(operand, ir.Reg) else str(operand)
 
 
+def _no_value(view: View, symbol: str) -> TraceError:
+    if view.space == "reg":
+        legal = "px.tile.ewise(lambda x: ..., destination, source, scope=...), or px.tile.apply with an instruction's name"
+    else:
+        load = f"px.ptx.ld.{'global_' if view.space == 'global' else view.space}.{_word(view.dtype)}(...)"
+        legal = f"load it: {load} of one element gives a traced scalar" if view.dtype.bits >= 8 else "load it first"
+    return TraceError(
+        f"{view!r} is used with {symbol}", where=here(), why="a view says where values are; it has none itself", legal=legal
+    )
+
+
+def _word(dtype: Type) -> str:
+    """The type that ld has for an element."""
+    return dtype.name if dtype.lanes == 1 and (dtype.is_integer or dtype.name in ("f32", "f64")) else f"b{dtype.bits}"
+
+
+@operatorless(_no_value)
 class View:
     """A traced tensor.
 
@@ -147,6 +165,23 @@ class View:
         """Name, shape, type and space."""
         shape = ", ".join(map(str, self.shape))
         return f"{name or self.storage.name}[{shape}] {self.dtype.name} in .{self.space}"
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        word = _word(self.dtype)
+        store = f"px.ptx.st.{'global_' if self.space == 'global' else self.space}.{word}(x[i], value)"
+        raise TraceError(
+            f"an element of {self!r} is assigned", where=here(), why="which instruction stores is the kernel's to say",
+            legal="px.tile.apply or px.tile.ewise into a part of it" if self.space == "reg" else f"{store}, or px.tile.apply",
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        extent = self.shape[0] if self.shape else None
+        if isinstance(extent, int):
+            return extent
+        raise TraceError(
+            f"len() of {self!r}, whose first extent is {'missing' if extent is None else 'known only at run time'}", where=here(),
+            legal="px.range(n) with the dim n, which runs on the GPU",
+        )  # fmt: skip
 
     def __iter__(self) -> Any:
         raise TraceError(f"{self!r} can't be iterated over", where=here(), legal="index it: for k in range(n): x[k] (unrolled)")
@@ -203,11 +238,21 @@ class View:
         TraceError
             Where it is not proved to lie inside; the message gives values that would leave it, or the guard that is missing.
         """
+        if not all(isinstance(given, (tuple, list)) for given in (starts, shape)):
+            raise TraceError(
+                f"sub of {self!r} takes tuples, not {starts!r} and {shape!r}", where=here(),
+                legal="x.sub((i, j), (8, 4)): a start and an extent for each axis",
+            )  # fmt: skip
         if not len(starts) == len(shape) == self.ndim:
             raise LayoutError(f"sub of {self!r} needs {self.ndim} starts and extents, not {len(starts)} and {len(shape)}")
         steps = [1] * self.ndim if steps is None else steps
         exprs = [index_expr(start, self.builder, f"start {axis}") for axis, start in enumerate(starts)]
         for axis, (start, extent, step) in enumerate(zip(exprs, shape, steps)):
+            if isinstance(extent, Value) or hasattr(extent, "__ptxgen_value__"):
+                raise TraceError(
+                    f"extent {axis} of a part of {self!r} is known only at run time", where=here(),
+                    why="a view's extents are part of the text", legal="a static extent; px.range over tiles, and a guarded tail",
+                )  # fmt: skip
             self._prove_inside(axis, start, (extent - 1) * step)
         return self._with(self.layout.sub(exprs, shape, steps))
 
@@ -233,12 +278,18 @@ class View:
         start = 0 if item.start is None else index_expr(item.start, self.builder, f"start {axis}")
         stop = extent if item.stop is None else index_expr(item.stop, self.builder, f"stop {axis}")
         step = 1 if item.step is None else item.step
+        if not isinstance(step, int) or step < 1:
+            raise TraceError(
+                f"the slice of axis {axis} of {self!r} has the step {step!r}", where=here(),
+                legal="a positive int; x.view and x.permute rearrange whole axes",
+            )  # fmt: skip
         length = Expr.of(stop) - start
         if length.constant is None:
             raise TraceError(
                 f"the slice of axis {axis} of {self!r} has the runtime length {length}",
                 where=here(),
-                legal="a slice start : start + n with a static n, or a loop over single elements",
+                why="a view's extents are part of the text; and a sum that may wrap around has no known distance from its start",
+                legal="x.sub((start,), (4,)), which states a static length, or px.range over single elements",
             )
         if isinstance(start, int) and isinstance(stop, int):
             return slice(start, stop, step)  # constant bounds are the layout's to check
@@ -259,15 +310,26 @@ class View:
         for goal, rule in ((Expr.of(start), "at least 0"), (Expr.of(extent) - 1 - start - last, f"below {extent}")):
             if prove_nonnegative(goal, facts):
                 continue
-            last_text = f" to {start} + {last}" if last else ""
-            found = counterexample(goal, facts)
-            shown = ", ".join(f"{symbol.name} = {value}" for symbol, value in (found or {}).items())
-            raise TraceError(
-                f"index {start}{last_text} of axis {axis} of {self!r} is not proved to be {rule}",
-                where=here(),
-                why=f"it leaves the tensor for {shown}" if shown else "nothing known here bounds it",
-                legal=f"guard it: with px.if_(index < {extent}): ...; or make the extents divide",
-            )
+            raise self._outside(axis, start, last, goal, rule)
+
+    def _outside(self, axis: int, start: Scalar, last: int, goal: Expr, rule: str) -> TraceError:
+        """The refusal of a part that is not proved to lie inside, with values of the runtime integers for which it does not."""
+        extent, end = self.shape[axis], Expr.of(start) + last
+        index = f"index {start}{f' to {end}' if last else ''} of axis {axis} of {self!r}"
+        if goal.constant is not None:
+            inside = f"0 to {extent - 1 - last}" if isinstance(extent, int) and extent > last else "none: the part is larger than the axis"
+            return TraceError(f"{index} is not {rule}", where=here(), legal=f"starts {inside}" if last else f"indices {inside}")
+        facts = self.builder.facts()
+        launched = [Expr.of(one) - 1 for one in goal.symbols if one.lo == 0 and one.key == (tuple, ("dim", one.name))]
+        found = counterexample(goal, [*facts, *launched]) or counterexample(goal, facts) or {}
+        shown = ", ".join(f"{symbol.name} = {value}" for symbol, value in found.items())
+        guard = f"with px.if_({start} >= 0): ..." if rule == "at least 0" else f"with px.if_({end} < {extent}): ..."
+        return TraceError(
+            f"{index} is not proved to be {rule}",
+            where=here(),
+            why=f"it leaves the tensor for {shown}" if shown else "nothing known here bounds it",
+            legal=f"guard it: {guard}; or make the extents divide",
+        )
 
     # ---- as an operand of one instruction -----------------------------------------------------------------------------
 
