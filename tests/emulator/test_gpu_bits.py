@@ -8,17 +8,27 @@ import numpy as np
 import pytest
 
 from ptxgen.emulator import emulate
-from ptxgen.instructions.grammar import Form, forms
+from ptxgen.instructions.grammar import Form, Slot, broken_rules, forms
 from ptxgen.instructions.registry import Match, family_entries
 from ptxgen.instructions.types import Type
-from ptxgen.text import read
+from ptxgen.text import read, write
 
 pytestmark = pytest.mark.gpu
 
-FAMILIES = ("integer", "floating", "half", "comparison", "logic", "conversion")
+FAMILIES = ("integer", "floating", "half", "comparison", "logic", "conversion", "move")
 TARGET, VERSION = "sm_90a", (8, 8)
 THREADS, PER_ENTRY, COLUMNS = 256, 64, 3
 CONSTANT = 0x96  # of lop3: an exclusive or of all three
+
+# Brings operands into the range where the ISA defines the result (of fns an offset of -2^31 overflows on the hardware).
+RANGES = {
+    ("fns", "base"): "and.b32 {0}, {0}, 31;",
+    ("fns", "offset"): "shr.s32 {0}, {0}, 26;",
+    ("bfe", "b"): "and.b32 {0}, {0}, 255;",
+    ("bfe", "c"): "and.b32 {0}, {0}, 255;",
+    ("bfi", "c"): "and.b32 {0}, {0}, 255;",
+    ("bfi", "d"): "and.b32 {0}, {0}, 255;",
+}
 
 _LOADS = {8: ("u8", "%c"), 16: ("u16", "%h"), 32: ("u32", "%r"), 64: ("u64", "%rd")}
 
@@ -52,6 +62,8 @@ def inputs() -> dict[int, np.ndarray]:
 def statements() -> Iterator[tuple[Match, Form]]:
     for family in FAMILIES:
         for entry in family_entries(family):
+            if family == "move" and entry.name != "prmt":
+                continue  # their results are addresses, or copies
             for form in forms(entry):
                 for bindings in form.combinations():
                     match = Match(form.opcode(bindings), form, bindings)
@@ -60,10 +72,19 @@ def statements() -> Iterator[tuple[Match, Form]]:
                         yield match, form
 
 
+def legal_operands(match: Match, form: Form) -> tuple[Slot, ...]:
+    """The shortest operand list that the rules allow."""
+    for slots in form.operand_lists:
+        named = dict.fromkeys((name for slot in slots for name in (slot.name, slot.second) if name), True)
+        if not any(broken_rules(match.entry, {**match.bindings, **named}, operands_known=True)):
+            return slots
+    raise AssertionError(f"{match.opcode} takes no operands")
+
+
 def lines(match: Match, form: Form, number: int) -> list[str]:
     """Loads of the sources, the instruction, a store of what it gives at ``out + 8 * (number * THREADS + tid)``."""
     text, operands, stores, column = [], [], [], 0
-    for slot in form.operand_lists[0]:
+    for slot in legal_operands(match, form):
         names = []
         for name in filter(None, (slot.name, slot.second)):
             contract = match.entry.operands[name]
@@ -76,6 +97,8 @@ def lines(match: Match, form: Form, number: int) -> list[str]:
             else:
                 names.append(_source(of, column, text))
                 column += 1
+                if (match.entry.name, name) in RANGES:
+                    text.append(RANGES[match.entry.name, name].format(names[-1]))
         operands.append("|".join(names))
     text.append(f"{match.opcode} {', '.join(operands)};")
     for position, (of, name) in enumerate(stores):
@@ -172,3 +195,35 @@ def test_bits_are_the_gpus(context, family) -> None:
                 values_differ = f"{mine[thread]} here, {gpus[thread]} on the GPU"
                 different.append(f"{match.opcode}: {len(wrong)} threads, thread {thread}: {values_differ}; sources {sources}")
     assert not different, "\n".join(different)
+
+
+CHAINS = [
+    "add.cc.u32 %r1, %r10, %r11; addc.cc.u32 %r2, %r11, %r12; addc.u32 %r3, %r10, 0;",
+    "sub.cc.u32 %r1, %r10, %r11; subc.cc.u32 %r2, %r11, %r12; subc.u32 %r3, %r10, 0;",
+    "add.cc.u32 %r1, %r10, %r11; subc.u32 %r2, %r11, %r12; mov.u32 %r3, 0;",
+    "sub.cc.u32 %r1, %r10, %r11; addc.u32 %r2, %r11, %r12; mov.u32 %r3, 0;",
+    "mad.lo.cc.u32 %r1, %r10, %r11, %r12; madc.hi.cc.u32 %r2, %r10, %r11, %r12; addc.u32 %r3, %r10, 0;",
+    "mad.hi.cc.s32 %r1, %r10, %r11, %r12; madc.lo.cc.s32 %r2, %r10, %r11, %r12; addc.u32 %r3, %r10, 0;",
+    "bar.sync 0; setp.lt.u32 %p1, %r10, %r11; bar.red.popc.u32 %r1, 0, %p1; bar.red.and.pred %p2, 0, %p1; bar.red.or.pred %p3, 0, !%p1;"
+    " selp.u32 %r2, 1, 0, %p2; selp.u32 %r3, 1, 0, %p3;",
+    "mov.b32 {%h1, %h2}, %r10; mov.b32 %r1, {%h2, %h1}; mov.b64 %rd1, {%r11, %r12}; mov.b64 {%r2, %r3}, %rd1;",
+    "mov.u32 %r1, %laneid; mov.u32 %r2, %lanemask_le; mov.u32 %r3, %ntid.x;",
+    "cvt.s8.u32 %r1, %r10; cvt.u16.u32 %r2, %r11; cvt.sat.s16.s32 %r3, %r12;",
+    "setp.lt.u32 %p1, %r50, 200; @!%p1 exit; bar.sync 0; mov.u32 %r1, 1; mov.u32 %r2, 2; mov.u32 %r3, 3;",
+]
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_sequences_give_the_gpus_bits(context, kernel, chain) -> None:
+    values = inputs()[32]
+    found, expected = (np.zeros((THREADS, 4), np.uint32) for _ in range(2))
+    body = f"""
+        mov.u32 %r50, %tid.x; ld.param.u64 %rd30, [out]; ld.param.u64 %rd31, [x];
+        mad.wide.u32 %rd30, %r50, 16, %rd30; mad.wide.u32 %rd31, %r50, 4, %rd31;
+        ld.global.u32 %r10, [%rd31]; ld.global.u32 %r11, [%rd31+{4 * THREADS}]; ld.global.u32 %r12, [%rd31+{8 * THREADS}];
+        {chain}
+        mov.u32 %r4, 0; st.global.v4.u32 [%rd30], {{%r1, %r2, %r3, %r4}};"""
+    text = write(kernel(body, ".param .u64 out, .param .u64 x")).replace("sm_100a", TARGET)
+    on_gpu(text, "k", [expected, values])
+    emulate(read(text), "k", grid=1, block=THREADS, arguments=[found, values])
+    np.testing.assert_array_equal(found, expected)

@@ -25,6 +25,8 @@ def _options(match: Match) -> dict[str, bool]:
 def scalar(match: Match) -> Function:
     target, source = match.value(".dtype"), match.value(".atype")
     rounding = match.value(".irnd") or match.value(".frnd") or ("rna" if ".rna" in match.bindings else None)
+    if match.opcode == "cvt.f32.f32":
+        return lambda a: a  # a copy that keeps NaN payloads, as sm_90 has it; with .ftz or .sat it is arithmetic
     if source == "bf16" and target in ("f32", "f64"):
         rounding = None  # exact: every rounding that the opcode may name gives the same
     if {source, target} == {"bf16", "f16"}:
