@@ -29,7 +29,7 @@ class Node:
         return tuple(getattr(self, name) for name in names if name not in skip)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Node) and self.__class__ is other.__class__ and self._values() == other._values()
+        return self is other or (self.__class__ is other.__class__ and self._values() == other._values())
 
     def __hash__(self) -> int:
         return hash((self.__class__, self._values()))
@@ -49,6 +49,13 @@ class Reg(Node):
     def __init__(self, name: str, part: str | None = None) -> None:
         self.name = name
         self.part = part
+
+    # As every node, written out: registers are compared and looked up most of all.
+    def __eq__(self, other: object) -> bool:
+        return self is other or (other.__class__ is Reg and self.name == other.name and self.part == other.part)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.part))
 
 
 class Sym(Node):

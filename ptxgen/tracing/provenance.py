@@ -56,14 +56,27 @@ class Where:
 def user_frame() -> FrameType:
     """The innermost frame outside this package; the outermost frame of all where there is none."""
     frame = sys._getframe(1)
-    while (name := frame.f_code.co_filename).startswith(_PACKAGE) and name != _DEMO and frame.f_back is not None:
+    while _ours[frame.f_code.co_filename] and frame.f_back is not None:
         frame = frame.f_back
     return frame
 
 
+class _Ours(dict[str, bool]):
+    """Whether a file is the package's own. Asked for every frame of every instruction, so each file is looked at once."""
+
+    def __missing__(self, name: str) -> bool:
+        ours = self[name] = name.startswith(_PACKAGE) and name != _DEMO
+        return ours
+
+
+_ours = _Ours()
+
+
 def here() -> Where:
     """The user's line that is being executed."""
-    frame = user_frame()
+    frame = sys._getframe(1)
+    while _ours[frame.f_code.co_filename] and frame.f_back is not None:
+        frame = frame.f_back
     return Where(frame.f_code, frame.f_lasti)
 
 

@@ -5,7 +5,8 @@ Instructions that the user named stay, whatever becomes of their results.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable
 
 from ptxgen import ir
 from ptxgen.tracing.builder import Builder
@@ -15,43 +16,49 @@ __all__ = ["tidy"]
 
 def tidy(builder: Builder) -> None:
     """Clean up `builder.prologue` and `builder.body` in place."""
-    _drop_unread(builder)
-    _renumber(builder)
+    named = _named(builder)
+    if _drop_unread(builder, named):
+        named = _named(builder)
+    _renumber(builder, named)
 
 
-def _registers(operands: Iterable[ir.Operand]) -> Iterator[ir.Reg]:
+def _registers(operands: Iterable[ir.Operand], found: list[ir.Reg]) -> None:
+    """Append all registers that operands name to `found`."""
     for operand in operands:
-        if isinstance(operand, ir.Reg):
-            yield operand
+        kind = operand.__class__
+        if kind is ir.Reg:
+            found.append(operand)  # type: ignore[arg-type]
         elif isinstance(operand, ir.Address):
             if isinstance(operand.base, ir.Reg):
-                yield operand.base
-            yield from _registers(operand.rest)
+                found.append(operand.base)
+            if operand.rest:
+                _registers(operand.rest, found)
         elif isinstance(operand, ir.Vec):
-            yield from _registers(operand.items)
+            _registers(operand.items, found)
         elif isinstance(operand, ir.Pair):
-            yield from _registers((operand.first, operand.second))
+            _registers((operand.first, operand.second), found)
         elif isinstance(operand, ir.Not):
-            yield operand.reg
+            found.append(operand.reg)
 
 
-def _of(statement: ir.Statement) -> Iterator[ir.Reg]:
-    """All registers that a statement names, those that it writes first."""
-    if isinstance(statement, ir.Instruction):
-        if statement.guard is not None:
-            yield statement.guard.reg
-        yield from _registers(statement.operands)
-
-
-def _drop_unread(builder: Builder) -> None:
-    """Remove results of pure instructions that nothing reads, and what only they read."""
-    if not builder.droppable:
-        return
-    reads: dict[str, int] = {}
-    makers: dict[str, ir.Instruction] = {}
+def _named(builder: Builder) -> list[str]:
+    """The name of every register that stands in a statement, in the order of the text."""
+    found: list[ir.Reg] = []
     for statement in (*builder.prologue, *builder.body):
-        for register in _of(statement):
-            reads[register.name] = reads.get(register.name, 0) + 1
+        if isinstance(statement, ir.Instruction):
+            if statement.guard is not None:
+                found.append(statement.guard.reg)
+            _registers(statement.operands, found)
+    return [register.name for register in found]
+
+
+def _drop_unread(builder: Builder, named: list[str]) -> bool:
+    """Remove results of pure instructions that nothing reads, and what only they read; whether there were any."""
+    if not builder.droppable:
+        return False
+    makers: dict[str, ir.Instruction] = {}
+    reads = Counter(named)
+    for statement in (*builder.prologue, *builder.body):
         target = _droppable(builder, statement)
         if target is not None:
             makers[target] = statement  # type: ignore[assignment]
@@ -61,13 +68,16 @@ def _drop_unread(builder: Builder) -> None:
     while unread:
         maker = makers[unread.pop()]
         gone.add(id(maker))
-        for register in _registers(maker.operands[1:]):
+        sources: list[ir.Reg] = []
+        _registers(maker.operands[1:], sources)
+        for register in sources:
             reads[register.name] -= 1
             if not reads[register.name] and register.name in makers:
                 unread.append(register.name)
     if gone:
         builder.prologue[:] = [one for one in builder.prologue if id(one) not in gone]
         builder.body[:] = [one for one in builder.body if id(one) not in gone]
+    return bool(gone)
 
 
 def _droppable(builder: Builder, statement: ir.Statement) -> str | None:
@@ -78,16 +88,15 @@ def _droppable(builder: Builder, statement: ir.Statement) -> str | None:
     return target.name if isinstance(target, ir.Reg) and target.name in builder.droppable else None
 
 
-def _renumber(builder: Builder) -> None:
+def _renumber(builder: Builder, named: list[str]) -> None:
     """Number the registers of each class in the order in which the text names them."""
     names: dict[str, str] = {}
     counts = dict.fromkeys(builder.registers, 0)
-    for statement in (*builder.prologue, *builder.body):
-        for register in _of(statement):
-            prefix = register.name.rstrip("0123456789")
-            if register.name not in names and prefix in counts:
-                names[register.name] = f"{prefix}{counts[prefix]}"
-                counts[prefix] += 1
+    for name in dict.fromkeys(named):
+        prefix = name.rstrip("0123456789")
+        if prefix in counts:
+            names[name] = f"{prefix}{counts[prefix]}"
+            counts[prefix] += 1
     for handed_out in builder.registers.values():
         for register in handed_out:
             register.name = names.get(register.name, register.name)
