@@ -290,7 +290,7 @@ def _symbol_problem(match: Match, contract: Operand, one: Given, demanded: Type)
     """A variable's or function's address where a value is taken."""
     if not contract.symbol:
         return f"the name {one.text} stands where the instruction takes a register; mov it into one first"
-    if demanded.is_float or demanded.bits not in (32, 64):
+    if demanded.is_float or demanded.bits not in (32, 64) or (demanded.bits == 32 and one.space == "global"):
         return f"the address of {one.text} does not fit .{demanded.name}"
     return _space_problem(match, contract, one)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from ptxgen.instructions.language import Rule, Since, address, instruction, out, source
 
 _ONLY_GLOBAL = "not .ss in .const .local .param .param::entry .param::func .shared .shared::cta .shared::cluster"
-_NARROW = ".b8 .u8 .s8 .b16 .u16 .s16"
 _WORD = ".b32 .u32 .s32 .f32"
 _DOUBLE = ".b64 .u64 .s64 .f64"
 
@@ -21,11 +20,8 @@ _HINTS = """
 
 _SIZES = (
     Rule(".b128 is loaded and stored alone, not as a vector", when=".type in .b128", need="not .vec", section="9.7.10.8"),
-    Rule(
-        "an access moves at most 256 bits: .v4 of 64-bit or .v8 of 32-bit elements",
-        when=".vec in .v8",
-        need=f"not .type in {_DOUBLE}",
-    ),
+    # ptxas 13.5 reads a .v8 of narrower elements as well, and then crashes on the loads.
+    Rule("a vector of eight holds 32-bit elements", when=".vec in .v8 and not .type in .b128", need=f".type in {_WORD}"),
 )
 _WIDE = f".vec in .v8 and .type in {_WORD} or .vec in .v4 and .type in {_DOUBLE}"
 _WIDE_SPACE = (Rule("an access of 256 bits is for global memory alone", when=_WIDE, need=_ONLY_GLOBAL),)
@@ -137,7 +133,7 @@ ld = instruction(
         {_TYPES}
     """,
     operands={
-        "d": out(".type", vector=".vec", wider=True, sink=".vec"),
+        "d": out(".type", vector=".vec", wider="not .vec in .v8", sink=".vec"),
         "a": address("in", ".type", space=".ss", vector=".vec"),
         "cache_policy": _POLICY,
     },
@@ -161,7 +157,7 @@ ld_global_nc = instruction(
         {_TYPES}
     """,
     operands={
-        "d": out(".type", vector=".vec", wider=True, sink=".vec"),
+        "d": out(".type", vector=".vec", wider="not .vec in .v8", sink=".vec"),
         "a": address("in", ".type", space="global", vector=".vec"),
         "cache_policy": _POLICY,
     },
@@ -181,7 +177,7 @@ ldu = instruction(
         {_TYPES}
     """,
     operands={
-        "d": out(".type", vector=".vec", wider=True, sink=".vec"),
+        "d": out(".type", vector=".vec", wider="not .vec in .v8", sink=".vec"),
         "a": address("in", ".type", space=".ss", vector=".vec"),
     },
     rules=(
@@ -216,7 +212,7 @@ st = instruction(
     """,
     operands={
         "a": address("out", ".type", space=".ss", vector=".vec"),
-        "b": source(".type", vector=".vec", wider=True, sink=_WIDE),
+        "b": source(".type", vector=".vec", wider="not .vec in .v8", sink=_WIDE),
         "cache_policy": _POLICY,
     },
     rules=(*_SIZES, *_WIDE_SPACE, *_HINT_RULES, *_STRONG),

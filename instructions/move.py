@@ -136,6 +136,8 @@ cvta = instruction(
         "a": source(".size", space=".space", symbol=True),
         "g": source(".size", immediate=False),
     },
+    # ptxas 13.5 reads .u32 and then stops: "32-Bit compilation is no longer supported".
+    rules=(Rule("generic addresses are 64 bits wide", need=".size in .u64"),),
     since=_SPACES_SINCE,
     meaning={
         **_SPACES_MEANING,

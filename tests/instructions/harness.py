@@ -220,7 +220,7 @@ class _Builder:
             found += constants(contract, demanded)
         if contract.symbol and demanded.bits in (32, 64) and not demanded.is_float:
             base = contract.space and self.match.value(contract.space).partition("::")[0]
-            places = [base] if base else ["global", "shared"]
+            places = [base] if base else ["shared", "const"] if demanded.bits == 32 else ["global", "shared"]
             found += [Given("symbol", _MEMORY[one] + offset, space=one) for one in places for offset in ("", "+8")]
         if contract.role == "in" and self.match.allows(contract.special):
             kept = {1: (), 16: ("%tid.y",), 32: ("%laneid", "%ctaid.z"), 64: ("%clock64",)}.get(demanded.bits, ())

@@ -13,7 +13,7 @@ import pytest
 
 from ptxgen.assemble.tools import find_tool
 from ptxgen.instructions.checking import check
-from ptxgen.instructions.grammar import Form, forms
+from ptxgen.instructions.grammar import Form, broken_rules, forms
 from ptxgen.instructions.registry import FAMILIES, Match, family_entries
 from ptxgen.instructions.targets import FIRST_VERSION
 from tests.instructions.harness import (
@@ -31,6 +31,10 @@ from tests.instructions.harness import (
 
 needs_ptxas = pytest.mark.skipif(find_tool("ptxas") is None, reason="needs ptxas: pip install 'ptxgen[asm]'")
 every_family = pytest.mark.parametrize("family", FAMILIES)
+
+
+# Rules that ptxas 13.5 does not hold us to while it reads: its code generator crashes or gives up, as the contracts say.
+BEHIND_THE_PARSER = {"a vector of eight holds 32-bit elements", "generic addresses are 64 bits wide"}
 
 
 def family_forms(family: str) -> list[Form]:
@@ -99,7 +103,8 @@ def test_ptxas_refuses_what_a_rule_forbids(family: str) -> None:
     for form in family_forms(family):
         for bound in illegal_choices(form):
             match = Match(form.opcode(bound), form, bound)
-            if match.opcode not in spelled_legally and match.targets:
+            broken = {rule.says for rule in broken_rules(form.entry, bound, operands_known=False)}
+            if match.opcode not in spelled_legally and match.targets and not broken & BEHIND_THE_PARSER:
                 placed += [(statement, NEWEST, statement.target) for statement in list(statements(match, ignore_rules=True))[:1]]
     refused = {id(refusal.statement) for refusal in judge(placed)}
     accepted = [statement.text for statement, _, _ in placed if id(statement) not in refused]

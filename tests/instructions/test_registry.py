@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from ptxgen.instructions.grammar import forms
+from ptxgen.instructions.grammar import Choice, Element, Optional, forms
 from ptxgen.instructions.language import Entry
 from ptxgen.instructions.registry import FAMILIES, entries, family_entries, lookup
 from tests.instructions.harness import legal_choices
@@ -63,3 +64,19 @@ def test_real_opcodes_are_known() -> None:
     """Opcodes that stand in published PTX texts for targets that we know."""
     for opcode in CORPUS.read_text().split():
         assert lookup(opcode), opcode
+
+
+@every_entry
+def test_qualifiers_with_a_choice_are_explained(entry: Entry) -> None:
+    for form in forms(entry):
+        for name, values in _choices(form.elements):
+            explained = name == ".type" or name in entry.meaning or all(value in entry.meaning for value in values)
+            assert explained, f"{form.syntax} says nothing on {name} = {values}"
+
+
+def _choices(elements: Sequence[Element]) -> Iterator[tuple[str, list[str]]]:
+    for element in elements:
+        if isinstance(element, Choice):
+            yield element.name, ["".join(value) for value in element.values]
+        elif isinstance(element, Optional):
+            yield from _choices(element.elements)
