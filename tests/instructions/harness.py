@@ -344,15 +344,18 @@ def module(texts: Sequence[str], version: Version, target: str, place: str) -> t
     return opening + "\n".join(texts) + "\nL_end:\nret;\n}\n", opening.count("\n") + 1
 
 
-def refusals(texts: Sequence[str], version: Version, target: str, place: str = "entry") -> dict[int, str]:
-    """Indices of the statements that ptxas refuses, each with its first message."""
+def refusals(texts: Sequence[str], version: Version, target: str, place: str = "entry", *, generate: bool = False) -> dict[int, str]:
+    """Indices of the statements that ptxas refuses, each with its first message.
+
+    ptxas only reads and checks them unless it is told to `generate` code.
+    """
     tool = require_tool("ptxas")
+    architecture, options = (target, ("-w", "-O0")) if generate else (target.replace("sm_", "compute_"), ("-w",))
     left = list(range(len(texts)))
     refused: dict[int, str] = {}
     while left:
         text, first = module([texts[index] for index in left], version, target, place)
-        # A virtual architecture: ptxas parses and checks, and generates no code.
-        code, log = run_ptxas(tool, text, target.replace("sm_", "compute_"), ("-w",))
+        code, log = run_ptxas(tool, text, architecture, options)
         if code is not None:
             break
         found: dict[int, str] = {}
@@ -376,7 +379,7 @@ class Refusal(NamedTuple):
         return f".version {self.version[0]}.{self.version[1]} {self.target}: {self.statement.text}  -- {self.reason}"
 
 
-def judge(placed: Iterable[tuple[Statement, Version, str]]) -> list[Refusal]:
+def judge(placed: Iterable[tuple[Statement, Version, str]], *, generate: bool = False) -> list[Refusal]:
     """Ask ptxas about statements, each at its version and target; those that it refuses."""
     batches: dict[tuple[Version, str, str], list[Statement]] = {}
     for statement, version, target in placed:
@@ -384,7 +387,7 @@ def judge(placed: Iterable[tuple[Statement, Version, str]]) -> list[Refusal]:
 
     def one(batch: tuple[tuple[Version, str, str], list[Statement]]) -> list[Refusal]:
         (version, target, place), members = batch
-        found = refusals([member.text for member in members], version, target, place)
+        found = refusals([member.text for member in members], version, target, place, generate=generate)
         return [Refusal(members[index], version, target, reason) for index, reason in found.items()]
 
     with ThreadPoolExecutor(2) as pool:

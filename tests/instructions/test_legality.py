@@ -70,6 +70,15 @@ def test_ptxas_accepts_every_legal_form_at_its_first_version_and_lowest_target(f
 
 
 @needs_ptxas
+@every_family
+def test_ptxas_generates_code(family: str) -> None:
+    built = [statement for form in family_forms(family) for statement in statements_of(form)]
+    some = random.Random(family).sample(built, min(250, len(built)))
+    refused = judge(((statement, statement.version, statement.target) for statement in some), generate=True)
+    assert not refused, shown(refused)
+
+
+@needs_ptxas
 def test_ptxas_accepts_on_every_target_of_the_contract() -> None:
     refused = judge(
         (statement, max(statement.match.version, FIRST_VERSION[target]), target)
