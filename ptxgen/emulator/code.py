@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Union
 
 from ptxgen.emulator.lowering import Lowering, Op, guard_source, guarded_control, guarded_run, lower_function
+from ptxgen.emulator.memory import FIRST
 from ptxgen.emulator.numerics import NumericsError
 from ptxgen.emulator.scopes import Location, Register, Scope
 from ptxgen.emulator.semantics.table import lookup_semantics
@@ -44,7 +45,7 @@ class Code:
         self.number = number
         self.ops: list[Op] = []
         self.registers: list[Register] = []
-        self.frame = Layout()
+        self.frame = Layout(FIRST["local"])
         self._carry: Register | None = None
         self.scope = Scope(program.scope, self.new_register)
         self.parameters = [self._formal(formal) for formal in function.params]

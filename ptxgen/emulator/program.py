@@ -40,9 +40,9 @@ class Program:
     def __init__(self, module: Module, entry: str, dynamic_shared: int) -> None:
         self.module = module
         self.scope = Scope(None, lambda name, type: _no_register(name))
-        self.shared = Layout()
-        self.constants = Layout()
-        self.parameters = Layout()
+        self.shared = Layout(FIRST["shared"])
+        self.constants = Layout(FIRST["const"])
+        self.parameters = Layout(FIRST["param"])
         self.global_locations: list[Location] = []
         self._global_end = GLOBAL_START
         self._externs: list[Location] = []
@@ -104,7 +104,7 @@ class Program:
     def _place_dynamic(self, dynamic_shared: int) -> None:
         align = max([16, *(alignment_of(location.variable) for location in self._externs)])
         self.static_shared = self.shared.size
-        start = -(-self.shared.size // align) * align if self._externs else self.shared.size
+        start = self.shared.aligned(align) if self._externs else self.shared.size
         for location in self._externs:
             location.address = FIRST["shared"] + start
             location.size = dynamic_shared

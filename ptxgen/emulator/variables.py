@@ -45,17 +45,21 @@ class Placed:
 
 
 class Layout:
-    """Places variables one behind the other."""
+    """Places variables one behind the other. `first` is the address of the window's first byte: alignment is that of addresses."""
 
-    __slots__ = ("placed", "size")
+    __slots__ = ("first", "placed", "size")
 
-    def __init__(self) -> None:
+    def __init__(self, first: int = 0) -> None:
+        self.first = first
         self.placed: list[Placed] = []
         self.size = 0
 
+    def aligned(self, align: int) -> int:
+        """The next offset whose address is a multiple of `align`."""
+        return -(-(self.first + self.size) // align) * align - self.first
+
     def add(self, variable: Variable) -> Placed:
-        align = alignment_of(variable)
-        placed = Placed(variable, -(-self.size // align) * align)
+        placed = Placed(variable, self.aligned(alignment_of(variable)))
         self.placed.append(placed)
         self.size = placed.offset + placed.size
         return placed
