@@ -24,7 +24,7 @@ class _Access(NamedTuple):
 
 
 def check_accesses(checked: Checked, operands: tuple[Operand, ...], names: Names, report: Report) -> None:
-    """Report accesses through ``[name+offset]`` that are misaligned or leave the variable."""
+    """Report accesses through ``[name+offset]`` that miss the variable's space, are misaligned, or leave the variable."""
     match = checked.match
     given = {one.text: (contract, one) for name, one in checked.operands if (contract := match.entry.operands[name]).kind == "address"}
     addresses = [one for one in operands if isinstance(one, Address) and isinstance(one.base, Sym)]
@@ -33,10 +33,24 @@ def check_accesses(checked: Checked, operands: tuple[Operand, ...], names: Names
         variable = names.find(operand.base.name)
         if not isinstance(variable, Variable) or not contract.type:
             continue
+        space = match.value(contract.space) if contract.space.startswith(".") else contract.space
+        if not space and one.space in ("const", "param"):
+            _refuse_generic(match.opcode, match.entry.section, one.text, one.space, report)
         size = max(1, match.type(contract.type).bits // 8) * match.count(contract.vector)
         access = _Access(match.opcode, match.entry.section, one.text, variable, operand.offset, size)
         _check_bounds(access, report)
         _check_alignment(access, report)
+
+
+def _refuse_generic(opcode: str, section: str, text: str, space: str, report: Report) -> None:
+    message = explained(
+        f"{text} lies in .{space}, which an access without a state space does not reach by name",
+        opcode=opcode,
+        operand="a",
+        section=section,
+        legal=f"{opcode.partition('.')[0]}.{space}",
+    )
+    report("illegal-operand", message, text)
 
 
 def _check_bounds(access: _Access, report: Report) -> None:

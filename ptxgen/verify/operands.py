@@ -40,7 +40,7 @@ class OperandGiver:
         if isinstance(operand, RegOffset):
             return self.given(operand.reg)
         if isinstance(operand, (Not, Neg)):
-            return Given("not" if isinstance(operand, Not) else "register", text, self.given(operand.reg).type)
+            return Given("not" if isinstance(operand, Not) else "negated", text, self.given(operand.reg).type)
         if isinstance(operand, Pair):
             return Given("pair", text, items=(self.given(operand.first), self.given(operand.second)))
         if isinstance(operand, Address):
@@ -66,8 +66,9 @@ class OperandGiver:
             return Given(
                 "vector", text, items=tuple(Given("register", f"{text}.{part}", register.type) for part in "xyzw"[: register.vector])
             )
-        if operand.part is not None and register.vector and operand.part not in tuple("xyzwrgba"):
-            self._report("no-component", f"{text}: {operand.name} has the components .x to .{'xyzw'[register.vector - 1]}", text)
+        if operand.part is not None and operand.part not in _parts(register.vector):
+            harmless = register.vector and operand.part in tuple("xyzwrgba")  # ptxas takes them
+            self._report("warning no-component" if harmless else "no-component", _no_component(operand, register.vector), text)
         return Given("register", text, register.type)
 
     def _special(self, text: str) -> Given:
@@ -136,6 +137,16 @@ class OperandGiver:
         near = self._names.nearest(name, registers=False)
         hint = f"; nearest: {', '.join(near)}" if near else ""
         self._report("undeclared-name", f"{name} is not declared here{hint}", name)
+
+
+def _parts(vector: int) -> tuple[str, ...]:
+    """What may stand behind a register's dot: components of a vector, or the selectors of the video instructions (ISA 9.7.23)."""
+    return (*"xyzw"[:vector], *"rgba"[:vector]) if vector else ("b0", "b1", "b2", "b3", "h0", "h1")
+
+
+def _no_component(operand: Reg, vector: int) -> str:
+    have = f"has the components {', '.join('.' + one for one in 'xyzw'[:vector])}" if vector else "is no vector"
+    return f"{operand.name}.{operand.part}: {operand.name} {have} (PTX ISA 6.4.3)"
 
 
 def space_of(variable: Variable) -> str:

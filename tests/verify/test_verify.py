@@ -52,6 +52,11 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
     "a float as an address": ("", ".reg .f64 a; .reg .b32 b; ld.global.b32 b, [a];", ["address-type"]),
     "signed as an address": ("", ".reg .s64 a; .reg .b32 b; ld.global.b32 b, [a];", []),
     "a variable in another space": (".shared .b32 s;", ".reg .b32 b; ld.global.b32 b, [s];", ["illegal-operand"]),
+    "a constant without its space": (".const .b32 c;", ".reg .b32 b; ld.b32 b, [c];", ["illegal-operand"]),
+    "global and shared without their space": (".global .b32 g; .shared .b32 s;", ".reg .b32 b; ld.b32 b, [g]; st.b32 [s], b;", []),
+    "a component of a vector of two": ("", ".reg .v2 .f32 v; .reg .f32 f; mov.f32 f, v.y;", []),
+    "a negated register": ("", ".reg .b32 r; .reg .pred p; selp.b32 r, -r, 0, p;", ["illegal-operand"]),
+    "a component of a scalar": ("", ".reg .f32 v; .reg .f32 f; mov.f32 f, v.x;", ["no-component"]),
     "an unknown variable": ("", ".reg .b32 b; ld.global.b32 b, [g];", ["undeclared-name"]),
     "a variable's address": (".global .b32 g;", ".reg .b64 b; mov.b64 b, g; mov.u64 b, g+4;", []),
     "a label's address": ("", ".reg .b64 b; mov.b64 b, g;", ["undeclared-name"]),
@@ -161,6 +166,12 @@ def test_the_target_asked_for(written: str, wanted: str, runs: bool) -> None:
 def test_accesses_by_name(variable: str, statement: str, expected: list[str]) -> None:
     problems = verify(read(_text(f".shared {variable};", ".reg .b32 %r<4>; .reg .b64 %rd<2>;\n" + statement)))
     assert [(problem.severity, problem.id) for problem in problems] == [("warning", id) for id in expected]
+
+
+def test_a_component_past_the_end_is_a_warning() -> None:
+    (problem,) = verify(read(_text("", ".reg .v2 .f32 v; .reg .f32 f; mov.f32 f, v.z;")))
+    assert (problem.severity, problem.id) == ("warning", "no-component")
+    assert problem.message == "v.z: v has the components .x, .y (PTX ISA 6.4.3)"
 
 
 def test_dynamic_shared_memory_has_no_end() -> None:
