@@ -43,9 +43,11 @@ class Given:
         Of an address or a symbol: the state space it is known to lie in, else empty.
     text : str
         How to show it to the user.
+    essence : tuple or None
+        All that decides whether it is accepted, once somebody asked (`_essence`).
     """
 
-    __slots__ = ("items", "kind", "space", "text", "type", "value")
+    __slots__ = ("essence", "items", "kind", "space", "text", "type", "value")
 
     def __init__(
         self,
@@ -62,6 +64,7 @@ class Given:
         self.value = value
         self.items = items
         self.space = space
+        self.essence: tuple[Any, ...] | None = None
 
 
 class Checked:
@@ -112,7 +115,7 @@ def check(opcode: str, given: Sequence[Given]) -> Checked:
     InstructionError
         With the complaint of the form that came furthest.
     """
-    key = (opcode, *map(_essence, given))
+    key = (opcode, *[one.essence or _essence(one) for one in given])
     known = _accepted.get(key)
     if known is not None:
         match, slots = known
@@ -141,15 +144,19 @@ _NUMBERED = frozenset(("%p", "%rb", "%rs", "%r", "%rd", "%rq", "%f", "%fd"))
 def _essence(one: Given) -> tuple[Any, ...]:
     """All that decides whether an operand is accepted: a numbered register's name does not."""
     kind = one.kind
+    found: tuple[Any, ...]
     if kind == "register":
         name = one.text.rstrip("0123456789")
-        return kind, one.type and one.type.name, name if name in _NUMBERED else one.text
-    if kind == "int":
-        return kind, one.value
-    if one.items:
+        found = kind, one.type and one.type.name, name if name in _NUMBERED else one.text
+    elif kind == "int":
+        found = kind, one.value
+    elif one.items:
         texts = [item.text for item in one.items]
-        return kind, one.space, len(set(texts)) == len(texts), *map(_essence, one.items)
-    return kind, one.type and one.type.name, one.space, one.text if kind in ("float", "symbol") else ""
+        found = kind, one.space, len(set(texts)) == len(texts), *[item.essence or _essence(item) for item in one.items]
+    else:
+        found = kind, one.type and one.type.name, one.space, one.text if kind in ("float", "symbol") else ""
+    one.essence = found
+    return found
 
 
 def _check_form(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -> Checked | tuple[float, InstructionError]:

@@ -30,9 +30,11 @@ class Type:
         Elements packed into one value: 2 for ``f16x2``.
     element : Type
         The type of one of them; the type itself where ``lanes`` is 1.
+    is_float, is_integer, signed : bool
+        What `kind` says; untyped bits count as neither floats nor integers.
     """
 
-    __slots__ = ("_numpy", "bits", "element", "kind", "lanes", "name")
+    __slots__ = ("_numpy", "bits", "element", "is_float", "is_integer", "kind", "lanes", "name", "signed")
 
     maker: ClassVar[Callable[[Type, Any], Any] | None] = None
     """What calling a type does inside a kernel; set by the tracer."""
@@ -43,6 +45,9 @@ class Type:
         self.bits = bits
         self.lanes = lanes
         self.element = element or self
+        self.is_float = kind == "float"
+        self.is_integer = kind in ("signed", "unsigned")
+        self.signed = kind == "signed"
         self._numpy: Any = None
 
     def __repr__(self) -> str:
@@ -57,19 +62,6 @@ class Type:
         if maker is None:
             raise PtxgenError(f"px.{self.name}({value!r}) makes a constant inside a kernel")
         return maker(self, value)
-
-    @property
-    def is_float(self) -> bool:
-        return self.kind == "float"
-
-    @property
-    def is_integer(self) -> bool:
-        """Whether arithmetic on it is integer arithmetic; untyped bits count as neither."""
-        return self.kind in ("signed", "unsigned")
-
-    @property
-    def signed(self) -> bool:
-        return self.kind == "signed"
 
     @property
     def numpy(self) -> Any:

@@ -8,7 +8,7 @@ from ptxgen import ir
 from ptxgen.instructions.checking import Given
 from ptxgen.instructions.types import Type, s64, u32
 from ptxgen.layouts.expr import Expr, Monomial
-from ptxgen.tracing.builder import Builder, Value, given_register, given_value
+from ptxgen.tracing.builder import Builder, Value, given_register
 
 __all__ = ["compute", "convert", "integer", "materialize", "operand"]
 
@@ -18,7 +18,7 @@ def integer(constant: int) -> tuple[ir.Operand, Given]:
 
 
 def operand(value: Value) -> tuple[ir.Operand, Given]:
-    return value.operand, given_value(value)
+    return value.described()
 
 
 def compute(

@@ -6,8 +6,10 @@ rendered from one checked template, `Builder.append`.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from contextvars import ContextVar
+from functools import lru_cache
 from math import gcd
 from typing import Any
 
@@ -98,7 +100,7 @@ class Value:
         For a predicate: (facts where it is true, facts where it is false).
     """
 
-    __slots__ = ("builder", "expr", "facts", "operand", "region", "type", "where")
+    __slots__ = ("_described", "builder", "expr", "facts", "operand", "region", "type", "where")
 
     def __init__(
         self,
@@ -117,6 +119,14 @@ class Value:
         self.where = where
         self.expr = expr
         self.facts = facts
+        self._described: tuple[ir.Operand, Given] | None = None
+
+    def described(self) -> tuple[ir.Operand, Given]:
+        """The operand, and how the check sees it: the same as long as the operand is the same."""
+        found = self._described
+        if found is None or found[0] is not self.operand:
+            found = self._described = self.operand, given_value(self)
+        return found
 
 
 # Register class by (kind is float, bits): declared type and name prefix. Integers and bits share registers, as in nvcc's text.
@@ -132,6 +142,7 @@ _CLASSES: dict[tuple[bool, int], tuple[str, str]] = {
 }
 
 
+@lru_cache(maxsize=None)
 def register_class(type: Type) -> tuple[str, str]:
     """The ``.reg`` type and the name prefix of registers that hold `type`: packed and half floats live in untyped registers."""
     plain_float = type.name in ("f32", "f64")
@@ -200,8 +211,9 @@ class Builder:
         self.chains: list[Any] = []  # if-chains whose else branch is open and waits for its px.elif_ or px.else_
         self.unentered: list[Any] = []  # blocks that were made and not yet entered by their with statement
         self.broken: Where | None = None  # the block that an exception left
-        self.registers: dict[str, list[ir.Reg]] = {}
+        self.registers: defaultdict[str, list[ir.Reg]] = defaultdict(list)
         self.droppable: set[str] = set()
+        self._needed: set[Match] = set()  # what `need` has taken note of
         self._counts: dict[str, int] = {}
         self._labels: dict[str, int] = {}
         self._names: set[str] = set()
@@ -221,7 +233,7 @@ class Builder:
         number = self._counts.get(declared, 0)
         self._counts[declared] = number + 1
         made = ir.Reg(f"{prefix}{number}")
-        self.registers.setdefault(prefix, []).append(made)
+        self.registers[prefix].append(made)
         return made
 
     def count(self, used: dict[str, int]) -> None:
@@ -286,17 +298,19 @@ class Builder:
         InstructionError
             Placed at the user's line.
         """
-        where = where or here()
+        target = self.body if into is None else into
         try:
             checked = check(opcode, [given for _, given in operands])
             self.need(checked.match)
         except InstructionError as error:
-            raise error.at(where) from None
-        target = self.body if into is None else into
-        place = None if target is self.prologue else where  # the prologue is ours: no single line of the user's made it
-        if target is self.prologue and isinstance(operands[0][0], ir.Reg):
-            self.droppable.add(operands[0][0].name)
-        target.append(ir.Instruction(opcode, tuple(operand for operand, _ in operands), guard, place))
+            raise error.at(where or here()) from None
+        if target is self.prologue:  # ours: no single line of the user's made it
+            where = None
+            if isinstance(operands[0][0], ir.Reg):
+                self.droppable.add(operands[0][0].name)
+        else:
+            where = where or here()
+        target.append(ir.Instruction(opcode, tuple([operand for operand, _ in operands]), guard, where))
         return checked
 
     def require(self, version: Version, targets: frozenset[str], what: str, section: str) -> None:
@@ -311,6 +325,8 @@ class Builder:
 
     def need(self, match: Match) -> None:
         """Take note of the version and targets of an instruction; refuse it where the kernel's target does not have it."""
+        if match in self._needed:
+            return
         if self.target is not None and self.target not in match.targets:
             raise InstructionError(
                 f"does not exist on {self.target}, the target of this kernel",
@@ -329,6 +345,7 @@ class Builder:
             )
         self.targets = both
         self.version = max(self.version, match.version)
+        self._needed.add(match)
 
     def lowest(self) -> tuple[Version, str]:
         """The lowest ``.version`` and ``.target`` that the instructions need (or the user's target)."""

@@ -16,7 +16,7 @@ from ptxgen.instructions.checking import Given
 from ptxgen.instructions.types import Type, pred, u32
 from ptxgen.layouts.expr import Expr
 from ptxgen.tracing import ranges
-from ptxgen.tracing.builder import Builder, Region, Value, given_value
+from ptxgen.tracing.builder import Builder, Region, Value
 from ptxgen.tracing.builder import given_register as _given_register
 from ptxgen.tracing.knowledge import attach, carry_out, constant_of, known_bits, known_sum, note_threads
 from ptxgen.tracing.literals import bounds, is_number, literal, type_name
@@ -249,12 +249,13 @@ def operand(builder: Builder, value: Value, where: Where, *, negatable: bool = F
             why=f"it was made at {value.where}, when another kernel (or another specialisation of this one) was traced",
             legal="pass it as a parameter",
         )
-    builder.visible(value, where)
+    if value.region is not None and value.region is not builder.region:
+        builder.visible_region(value.region, where)
     if isinstance(value.operand, ir.Not):
         if negatable:
             return value.operand, Given("not", f"!{value.operand.reg.name}")
         value = _materialised(builder, value, where)
-    return value.operand, given_value(value)
+    return value.described()
 
 
 def _materialised(builder: Builder, value: Value, where: Where) -> Scalar:
@@ -274,10 +275,11 @@ def emit(builder: Builder, opcode: str, type: Type, sources: Sequence[Value], wh
     """One instruction with one result: in a fresh register, or in `into`."""
     given = [operand(builder, source, where) for source in sources]
     target = builder.register(type) if into is None else into
-    builder.emit(opcode, [(target, _given_register(target, type)), *given], where=where)
+    made = Scalar(builder, type, target, builder.region, where)
+    builder.emit(opcode, [made.described(), *given], where=where)
     if into is None:
         builder.droppable.add(target.name)
-    return Scalar(builder, type, target, builder.region, where)
+    return made
 
 
 def as_value(builder: Builder, given: Any, type: Type, where: Where | None = None) -> Value:
