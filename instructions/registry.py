@@ -181,8 +181,12 @@ def _refusal(opcode: str, tokens: tuple[str, ...], candidates: list[tuple[Form, 
     behind = "".join(tokens[:reached])
     expected.pop("", None)
     options = list(dict.fromkeys(value for values in expected.values() for value in values))
+    completed = [spelled for option in options if (spelled := _legal((*tokens[:reached], option, *tokens[reached:])))]
     if reached == len(tokens):
         problem = f"the opcode stops after {behind!r}"
+    elif completed:
+        problem, legal = f"a qualifier is missing between {behind!r} and {tokens[reached]!r}", ", ".join(completed)
+        return InstructionError(problem, opcode=opcode, section=known[0].entry.section, legal=legal)
     else:
         problem = f"{tokens[reached]!r} cannot stand after {behind!r}"
         near = difflib.get_close_matches(tokens[reached], options, n=2)
@@ -205,8 +209,13 @@ def _in_order(tokens: tuple[str, ...]) -> str:
     if len(tokens) > 6:
         return ""
     for qualifiers in permutations(tokens[1:]):
-        spelled = (tokens[0], *qualifiers)
-        read = ((form.entry, bound) for form in _forms_of(tokens[0]) for bound in form.matches(spelled))
-        if any(not any(broken_rules(entry, bound, operands_known=False)) for entry, bound in read):
-            return "".join(spelled)
+        if spelled := _legal((tokens[0], *qualifiers)):
+            return spelled
     return ""
+
+
+def _legal(tokens: tuple[str, ...]) -> str:
+    """The opcode that is spelled so, or an empty text where it is none."""
+    read = ((form.entry, bound) for form in _forms_of(tokens[0]) for bound in form.matches(tokens))
+    legal = any(not any(broken_rules(entry, bound, operands_known=False)) for entry, bound in read)
+    return "".join(tokens) if legal else ""

@@ -131,7 +131,7 @@ def _operand(builder: Builder, match: Match, slot: Slot, value: Any, group: Grou
             legal = "a px.Tensor parameter, a px.shared tile, or a view of one"
             raise refuse(match, slot.name, f"{value!r} is no view of memory", rule=f"operand {slot.name} is an address", legal=legal)
         return ScalarOperand(match, slot.name, contract, *_scalar(builder, match, slot, contract, value))
-    builder.visible_region(value.region, here())
+    value.check_visible(here())
     atom = match.count(contract.vector)
     if contract.kind == "address":
         if isinstance(value.storage, Registers):

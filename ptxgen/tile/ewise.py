@@ -129,7 +129,7 @@ def _run(builder: Builder, function: Callable[..., Any], dsts: tuple[View, ...],
 def _tile(match: Match, name: str, view: Any, group: Group, contract: Operand) -> RegisterOperand:
     if not isinstance(view, View) or not isinstance(view.storage, Registers):
         raise refuse(match, name, f"{view!r} is no register tile", legal="a px.local tile; load memory with tile.apply first")
-    view.builder.visible_region(view.region, here())
+    view.check_visible(here())
     return RegisterOperand(match, name, contract, view.view(*view.shape, 1), group, 1)
 
 

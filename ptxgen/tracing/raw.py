@@ -18,12 +18,14 @@ from ptxgen.instructions.checking import Given
 from ptxgen.instructions.grammar import Slot
 from ptxgen.instructions.registry import Match, lookup
 from ptxgen.instructions.types import Type, pred
+from ptxgen.tracing.access import check_access
 from ptxgen.tracing.builder import Builder, Value, current, given_register
 from ptxgen.tracing.knowledge import attach
 from ptxgen.tracing.literals import is_number, literal
 from ptxgen.tracing.provenance import Where, here
 from ptxgen.tracing.registers import Register
 from ptxgen.tracing.values import Scalar, operand
+from ptxgen.tracing.views import View
 
 __all__ = ["Opcode", "ptx", "sink"]
 
@@ -75,6 +77,12 @@ def _readings(opcode: str) -> tuple[_Reading, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=4096)
+def _fitting(opcode: str, inputs: int, out: bool) -> tuple[_Reading, ...]:
+    """The readings that take so many inputs, and have a result where there is an ``out=``."""
+    return tuple(one for one in _readings(opcode) if len(one.inputs) == inputs and (one.results or not out))
+
+
 def _is_result(match: Match, slot: Slot) -> bool:
     contract = match.entry.operands.get(slot.name)
     return contract is not None and contract.role == "out" and contract.kind != "address" and not slot.bracket
@@ -96,7 +104,7 @@ class Opcode:
     def __getattr__(self, name: str) -> Opcode:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
-        return Opcode(f"{self.text}.{_word(name)}")
+        return _longer(self.text, name)
 
     def __repr__(self) -> str:
         return f"px.ptx[{self.text!r}]"
@@ -147,11 +155,17 @@ class _Instructions:
     def __getattr__(self, name: str) -> Opcode:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
-        return Opcode(_word(name))
+        return _longer("", name)
 
 
 ptx = _Instructions()
 """Instructions by name: ``px.ptx["add.f32"](a, b)``, ``px.ptx.add.f32(a, b)``."""
+
+
+@lru_cache(maxsize=4096)
+def _longer(text: str, name: str) -> Opcode:
+    """An opcode with one more word, spelled as an attribute; the same object for the same words."""
+    return Opcode(f"{text}.{_word(name)}" if text else _word(name))
 
 
 def _word(name: str) -> str:
@@ -174,10 +188,11 @@ def _guard(builder: Builder, given: Any, where: Where) -> ir.Guard:
 
 
 def _emit(builder: Builder, opcode: str, given: tuple[Any, ...], guard: ir.Guard | None, out: Any, where: Where) -> Any:
-    readings = _readings(opcode)
-    fitting = [one for one in readings if len(one.inputs) == len(given) and (out is None or one.results)]
+    fitting = _fitting(opcode, len(given), out is not None)
     if not fitting:
-        raise _wrong_count(opcode, readings, given, out)
+        raise _wrong_count(opcode, _readings(opcode), given, out)
+    if given and out is None and isinstance(given[0], Register) and any(_lists_results(one, given) for one in _readings(opcode)):
+        raise _wrong_count(opcode, _readings(opcode), given, out)
     problem: InstructionError | TraceError | None = None
     for reading in fitting:
         if guard is not None and reading.results and out is None:
@@ -196,13 +211,21 @@ def _emit(builder: Builder, opcode: str, given: tuple[Any, ...], guard: ir.Guard
     raise problem
 
 
+def _lists_results(reading: _Reading, given: tuple[Any, ...]) -> bool:
+    """Whether a user lists the result first, as the ISA does, and an address second."""
+    second = reading.slots[1] if len(reading.slots) == len(given) == 2 and reading.results == (0,) else None
+    contract = None if second is None else reading.match.entry.operands.get(second.name)
+    return contract is not None and contract.kind == "address"
+
+
 def _wrong_count(opcode: str, readings: Sequence[_Reading], given: tuple[Any, ...], out: Any) -> InstructionError:
     first = readings[0]
     if out is not None and not any(one.results for one in readings):
         problem = "has no result, and out= is given"
     else:
         counts = sorted({len(one.inputs) for one in readings})
-        problem = f"takes {' or '.join(map(str, counts))} operands besides its results, not {len(given)}"
+        named = f"{counts[0]} operand{'' if counts == [1] else 's'}" if len(counts) == 1 else f"{' or '.join(map(str, counts))} operands"
+        problem = f"takes {named} besides its results, not {len(given)}"
         if any(len(one.slots) == len(given) for one in readings):
             problem += "; a result is not listed, it is returned or goes to out="
     return InstructionError(problem, opcode=opcode, section=first.match.entry.section, legal=first.match.form.syntax)
@@ -254,8 +277,7 @@ def _type(match: Match, contract: language.Operand) -> Type:
 def _fresh(builder: Builder, slot: Slot, types: tuple[Type, ...], results: list[Scalar], where: Where) -> Described:
     made = [Scalar(builder, type, builder.register(type), builder.region, where) for type in types]
     results.extend(made)
-    parts = [(one.operand, given_register(one.operand, one.type)) for one in made]  # type: ignore[arg-type]
-    return _joined(slot, parts)
+    return _joined(slot, [one.described() for one in made])
 
 
 def _given_result(
@@ -284,10 +306,12 @@ def _given_result(
 
 def _joined(slot: Slot, parts: list[Described]) -> Described:
     """One operand of several registers: a pair, a vector, or the one there is."""
+    if len(parts) == 1:
+        return parts[0]
     operands, given = tuple(part[0] for part in parts), tuple(part[1] for part in parts)
     if slot.second:
         return ir.Pair(*operands), Given("pair", "|".join(one.text for one in given), items=given)
-    return parts[0] if len(parts) == 1 else _vector(operands, given)
+    return _vector(operands, given)
 
 
 def _vector(operands: tuple[ir.Operand, ...], given: tuple[Given, ...]) -> Described:
@@ -318,15 +342,15 @@ def _input(builder: Builder, match: Match, slot: Slot, given: Any, where: Where)
 
 
 def _scalar(builder: Builder, match: Match, contract: language.Operand | None, given: Any, where: Where) -> Described:
+    if isinstance(given, Value):
+        return operand(builder, given, where, negatable=contract is not None and contract.negatable)
     if isinstance(given, (tuple, list)):
         parts = [_scalar(builder, match, contract, one, where) for one in given]
         return _vector(tuple(part[0] for part in parts), tuple(part[1] for part in parts))
     if given is sink:
         return ir.Sink(), Given("sink", "_")
-    if hasattr(given, "__ptxgen_value__") and not isinstance(given, Value):  # a named dim
-        given = given.__ptxgen_value__(builder)
-    if isinstance(given, Value):
-        return operand(builder, given, where, negatable=contract is not None and contract.negatable)
+    if hasattr(given, "__ptxgen_value__"):  # a named dim
+        return operand(builder, given.__ptxgen_value__(builder), where)
     if isinstance(given, str):
         if given.startswith("%"):
             name, _, part = given.partition(".")
@@ -344,7 +368,11 @@ def _scalar(builder: Builder, match: Match, contract: language.Operand | None, g
 def _number(builder: Builder, match: Match, contract: language.Operand | None, given: Any, where: Where) -> Described:
     if contract is None or contract.kind in ("label", "symbol", "function"):
         return ir.Int(int(given)), Given("int", str(given), value=int(given))
-    return operand(builder, literal(builder, given, _type(match, contract), where), where)
+    try:
+        made = literal(builder, given, _type(match, contract), where)
+    except TraceError as error:
+        raise error.of(match.opcode, next(name for name, one in match.entry.operands.items() if one is contract)) from None
+    return operand(builder, made, where)
 
 
 def _address(builder: Builder, match: Match, slot: Slot, given: Any, where: Where) -> Described:
@@ -362,6 +390,11 @@ def _address(builder: Builder, match: Match, slot: Slot, given: Any, where: Wher
         base, offset = base
         if isinstance(offset, bool) or not isinstance(offset, int):
             raise TraceError(f"the offset {offset!r} of an address is no int", where=where, legal="(base, 16): bytes; add runtime offsets")
+    if isinstance(base, View) and base.space != "reg":
+        base.check_visible(where)
+        contract = match.entry.operands.get(slot.name)
+        if contract is not None and contract.kind == "address" and contract.type:
+            check_access(match, slot.name, contract, base, offset)
     if hasattr(base, "__ptxgen_address__"):
         address, described = base.__ptxgen_address__(builder)
         if offset:

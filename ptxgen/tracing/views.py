@@ -13,7 +13,6 @@ from ptxgen import ir
 from ptxgen.errors import LayoutError, TraceError
 from ptxgen.instructions.checking import Given
 from ptxgen.instructions.types import Type
-from ptxgen.layouts.axes import m
 from ptxgen.layouts.expr import Expr, Scalar, counterexample, prove_nonnegative
 from ptxgen.layouts.layout import Layout
 from ptxgen.tracing.builder import Builder, Value, register_class
@@ -140,7 +139,18 @@ class View:
         self.region = builder.region
 
     def _with(self, layout: Layout, dtype: Type | None = None) -> View:
-        return View(self.builder, dtype or self.dtype, self.storage, layout, here())
+        where = here()
+        self.check_visible(where)
+        return View(self.builder, dtype or self.dtype, self.storage, layout, where)
+
+    def check_visible(self, where: Where) -> None:
+        """Refuse a view where the guards that prove its bounds are not in force."""
+        if self.builder.region.inside(self.region):
+            return
+        raise TraceError(
+            f"{self!r} is a view made inside the {self.region.kind} block at {self.region.where} and used outside of it",
+            where=where, why="what proves its bounds holds in that block alone", legal="make the view where it is used",
+        )  # fmt: skip
 
     @property
     def shape(self) -> tuple[Scalar, ...]:
@@ -340,17 +350,3 @@ class View:
         if not isinstance(self.storage, Memory):
             raise TraceError(f"{self!r} is a register tile and has no address", where=here())
         return scalar_address(builder, self)
-
-    def known_align(self) -> int:
-        """Bytes that are known to divide the address of every element: from the base, every stride and the offset."""
-        from math import gcd
-
-        if not isinstance(self.storage, Memory):
-            return 0
-        bits = self.storage.align * 8
-        for dims in self.layout.dims:
-            for extent, stride in dims:
-                if extent != 1:
-                    bits = gcd(bits, Expr.of(stride[m]).divisor())
-        bits = gcd(bits, Expr.of(self.layout.offset[m]).divisor())
-        return bits // 8
