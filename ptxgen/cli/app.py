@@ -112,16 +112,10 @@ def check(
 
 @app.command()
 def explain(
-    opcode: Annotated[str, typer.Argument(help="Such as ld.global.v4.b32, or a mnemonic alone: ld.")],
+    opcode: Annotated[str, typer.Argument(help="Such as ld.global.v4.b32; a mnemonic alone, ld; or a special register, %tid.x.")],
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
-    """Say what an instruction demands."""
-    from ptxgen.cli.output import print_json
-    from ptxgen.explain import Overview, described
-    from ptxgen.explain import explain as explained
+    """Say what an instruction demands, or what a special register holds."""
+    from ptxgen.cli.explain import explain_opcode
 
-    answer = explained(opcode)
-    if json:
-        print_json(answer.json() if isinstance(answer, Overview) else [one.json() for one in answer])
-    else:
-        print(described(answer) if isinstance(answer, Overview) else "\n\n".join(map(described, answer)))
+    explain_opcode(opcode, json)

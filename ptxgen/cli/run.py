@@ -39,10 +39,10 @@ def run_file(file: Path, options: RunOptions) -> int:
     module = load_ptx(file.read_text(encoding="utf-8", errors="replace"), filename=str(file))
     entry = _entry(module, options.entry, str(file))
     function = module.module.functions[entry.name]
-    block = _block(function, options.block, file)
     random = np.random.default_rng(options.seed)
     given = [parse_argument(text, random) for text in options.arguments]
-    _check_count(entry, function, given, file, block)
+    _check_count(entry, function, given, file, options.block)
+    block = _block(function, options.block, file)
     arguments = [_argument(param, formal, one) for param, formal, one in zip(entry.signature.params, function.params, given)]
     saved = [_save_to(text, given) for text in options.save]
     grid = parse_dims(options.grid, "--grid")
@@ -95,24 +95,32 @@ def _entry(module: ForeignModule, name: str | None, file: str) -> ForeignEntry:
 def _block(function: ir.Function, given: str | None, file: Path) -> tuple[int, ...]:
     if given is not None:
         return parse_dims(given, "--block")
+    fixed = _fixed_block(function)
+    if fixed:
+        return fixed
+    raise UsageError(f"{function.name} in {file} does not say how many threads a block has; name them, e.g. --block 128")
+
+
+def _fixed_block(function: ir.Function) -> tuple[int, ...]:
+    """What ``.reqntid`` says; empty where it does not stand."""
     for directive in function.directives:
         if isinstance(directive, ir.Directive) and directive.name == "reqntid":
             return tuple(int(size) for size in directive.arguments)
-    raise UsageError(f"{function.name} in {file} does not say how many threads a block has; name them, e.g. --block 128")
+    return ()
 
 
 # ---- arguments --------------------------------------------------------------------------------------------------------
 
 
-def _check_count(entry: ForeignEntry, function: ir.Function, given: Sequence[Given], file: Path, block: tuple[int, ...]) -> None:
+def _check_count(entry: ForeignEntry, function: ir.Function, given: Sequence[Given], file: Path, block: str | None) -> None:
     params = entry.signature.params
     if len(given) == len(params):
         return
     lines = [f"{entry.name} has {len(params)} parameter{'' if len(params) == 1 else 's'}, {len(given)} --arg given:"]
     lines += [f"  {place}  {_declared(formal):40} {_takes(param)}" for place, (param, formal) in enumerate(zip(params, function.params))]
     example = " ".join(f"--arg '{_example(param, formal)}'" for param, formal in zip(params, function.params))
-    shape = ",".join(map(str, block))
-    lines.append(f"for example: ptxgen run {file} --entry {entry.name} --grid 1 --block {shape} {example}".rstrip())
+    shape = f"--block {block or 128} " if block or not _fixed_block(function) else ""
+    lines.append(f"for example: ptxgen run {file} --entry {entry.name} --grid 1 {shape}{example}".rstrip())
     raise UsageError("\n".join(lines))
 
 

@@ -88,7 +88,7 @@ def _array(text: str, type: Type, shape: str | None, value: str, random: np.rand
             return np.arange(int(np.prod(extents))).astype(dtype).reshape(extents)
         filled = {"zeros": 0, "ones": 1}.get(value)
         return np.full(extents, _number(text, type, value) if filled is None else filled, dtype)
-    except (OverflowError, PtxgenError) as error:
+    except (MemoryError, OverflowError, PtxgenError) as error:
         raise UsageError(f"--arg {text}: {error}" if f"--arg {text}" not in str(error) else str(error)) from None
 
 

@@ -6,10 +6,22 @@ import pytest
 
 from ptxgen.assemble.referee import check_many
 from ptxgen.assemble.tools import find_tool
-from ptxgen.explain import Explanation, Overview, described, example_of, explain, nearest_opcodes
+from ptxgen.explain import (
+    Explanation,
+    Overview,
+    described,
+    described_register,
+    example_of,
+    explain,
+    explain_register,
+    nearest_opcodes,
+)
 from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.grammar import forms
 from ptxgen.instructions.registry import FAMILIES, Match, family_entries, lookup, mnemonics
+from ptxgen.instructions.special import SPECIAL
+from ptxgen.instructions.targets import FIRST_VERSION, lowest_target
+from ptxgen.layouts.errors import PtxgenError
 from ptxgen.text import read
 from ptxgen.verify import verify
 from tests.instructions.harness import legal_choices
@@ -139,3 +151,25 @@ def test_a_wrong_opcode_names_legal_ones_nearby(wrong: str, near: str) -> None:
         explain(wrong)
     assert near in str(caught.value).rpartition("nearest: ")[2].split(", ")
     assert all(lookup(opcode) for opcode in nearest_opcodes(wrong))
+
+
+@needs_ptxas
+def test_special_registers_are_read_as_the_example_says() -> None:
+    for name, register in SPECIAL.items():
+        facts = explain_register(name)
+        assert described_register(facts).startswith(f"{name}  (PTX ISA {register.section})\n")
+        if register.directive:
+            continue
+        target = lowest_target(register.targets)
+        version = max(register.version, FIRST_VERSION[target])
+        body = f".reg .pred %p<1>; .reg .b32 %r<1>; .reg .b64 %rd<1>; {facts['example']}"
+        text = f".version {version[0]}.{version[1]}\n.target {target}\n.address_size 64\n.visible .entry k() {{ {body} ret; }}\n"
+        (verdict,) = check_many([text], target.replace("sm_", "compute_"))
+        assert verdict.ok, (name, verdict.log)
+
+
+def test_a_component_of_a_special_register() -> None:
+    facts = explain_register("%tid.z")
+    assert (facts["register"], facts["type"], facts["largest"], facts["below"]) == ("%tid.z", "u32", {".z": 63}, "%ntid")
+    with pytest.raises(PtxgenError, match="nearest: %tid"):
+        explain_register("%tidd")
