@@ -103,14 +103,19 @@ class Expr:
     terms: Terms  #: monomial (a sorted tuple of symbols) -> nonzero coefficient; () is the constant. Not to be changed.
 
     def __init__(self, terms: Mapping[Monomial, int] | None = None) -> None:
-        self.terms = {mono: value for mono, value in terms.items() if value} if terms else {}
+        if not terms:
+            self.terms = {}
+        elif 0 in terms.values():
+            self.terms = {mono: value for mono, value in terms.items() if value}
+        else:
+            self.terms = dict(terms)
         self._hash: int | None = None
         self._range: tuple[_Bound, _Bound] | None = None
 
     @staticmethod
     def of(value: Scalar | Symbol) -> Expr:
         """The value as an Expr."""
-        if isinstance(value, Expr):
+        if value.__class__ is Expr:
             return value
         if isinstance(value, Symbol):
             return Expr({(value,): 1})
@@ -126,6 +131,10 @@ class Expr:
     @property
     def symbols(self) -> tuple[Symbol, ...]:
         """The symbols, each once, in printing order."""
+        if len(self.terms) == 1:
+            (only,) = self.terms
+            if len(only) <= 1:
+                return only
         return tuple(sorted({s for mono in self.terms for s in mono}, key=lambda s: s.order))
 
     def range(self) -> tuple[int | None, int | None]:
@@ -138,6 +147,13 @@ class Expr:
             lo: _Bound = 0
             hi: _Bound = 0
             for mono, coefficient in self.terms.items():
+                if not mono:
+                    lo, hi = lo + coefficient, hi + coefficient
+                    continue
+                if len(mono) == 1 and mono[0].lo is not None and mono[0].hi is not None:  # by far the most
+                    least, greatest = mono[0].lo * coefficient, mono[0].hi * coefficient
+                    lo, hi = (lo + least, hi + greatest) if coefficient > 0 else (lo + greatest, hi + least)
+                    continue
                 term = _interval_product(_monomial_interval(mono), (coefficient, coefficient))
                 lo, hi = lo + term[0], hi + term[1]
             self._range = lo, hi
@@ -198,19 +214,23 @@ class Expr:
         return sum(c * math.prod(values[s] for s in mono) for mono, c in self.terms.items())
 
     def __add__(self, other: Scalar | Symbol) -> Expr:
+        terms = dict(self.terms)
+        if other.__class__ is int:
+            if not other:
+                return self
+            terms[()] = terms.get((), 0) + other
+            return Expr(terms)
         if not is_number(other):
             return NotImplemented
-        other = Expr.of(other)
-        terms = dict(self.terms)
-        for mono, value in other.terms.items():
+        for mono, value in Expr.of(other).terms.items():
             terms[mono] = terms.get(mono, 0) + value
         return Expr(terms)
 
     def __mul__(self, other: Scalar | Symbol) -> Expr:
+        if other.__class__ is int:
+            return Expr({mono: value * other for mono, value in self.terms.items()})
         if not is_number(other):
             return NotImplemented
-        if type(other) is int:
-            return Expr({mono: value * other for mono, value in self.terms.items()})
         terms: Terms = {}
         for (a, x), (b, y) in itertools.product(self.terms.items(), Expr.of(other).terms.items()):
             mono = tuple(sorted(a + b, key=lambda s: s.order)) if a and b else a + b
@@ -221,7 +241,14 @@ class Expr:
         return self * -1
 
     def __sub__(self, other: Scalar | Symbol) -> Expr:
-        return self + -Expr.of(other) if is_number(other) else NotImplemented
+        if other.__class__ is int:
+            return self + -other
+        if not is_number(other):
+            return NotImplemented
+        terms = dict(self.terms)
+        for mono, value in Expr.of(other).terms.items():
+            terms[mono] = terms.get(mono, 0) - value
+        return Expr(terms)
 
     def __rsub__(self, other: Scalar | Symbol) -> Expr:
         return Expr.of(other) + -self if is_number(other) else NotImplemented
@@ -346,7 +373,11 @@ def prove_nonnegative(expr: Scalar | Symbol, facts: Sequence[Scalar | Symbol] = 
     Sound and incomplete: True is a proof, False only says that none was found. The search subtracts non-negative
     multiples of at most three facts, each chosen to cancel a term, and ends in interval arithmetic.
     """
+    if expr.__class__ is int:
+        return expr >= 0
     goal = Expr.of(expr)
+    if goal._interval()[0] >= 0:
+        return True
     tight = _tighten(goal)  # easier by itself, but a fact may cancel the very terms whose common divisor it used
     known = [_tighten(Expr.of(fact)) for fact in facts]
     return _prove(tight, known, _PROOF_DEPTH, {}) or (tight != goal and _prove(goal, known, _PROOF_DEPTH, {}))
@@ -386,16 +417,19 @@ def _cofactor(mono: Monomial, by: Monomial) -> Monomial | None:
 
 def _tighten(expr: Expr) -> Expr:
     """The least expression that is non-negative exactly when `expr` is, for a fact: T + c >= 0 with g | T means T + g*(c // g) >= 0."""
-    constant = expr.terms.get((), 0)
-    step = (expr - constant).divisor()
+    constant, step = _constant_and_step(expr)
     return expr if step < 2 else expr - constant % step
 
 
 def _loosen(expr: Expr) -> Expr:
     """The greatest expression that is non-negative exactly when `expr` is, for a goal."""
-    constant = expr.terms.get((), 0)
-    step = (expr - constant).divisor()
+    constant, step = _constant_and_step(expr)
     return expr if step < 2 else expr + (step - 1 - constant % step)
+
+
+def _constant_and_step(expr: Expr) -> tuple[int, int]:
+    """The constant, and the greatest integer known to divide the rest."""
+    return expr.terms.get((), 0), math.gcd(*[c * math.prod([s.divisor for s in mono]) for mono, c in expr.terms.items() if mono])
 
 
 _FAR = 1 << 31

@@ -317,10 +317,11 @@ class View:
         """Prove 0 <= start and start + last < extent with the facts in force."""
         extent = self.shape[axis]
         facts = self.builder.facts()
-        for goal, rule in ((Expr.of(start), "at least 0"), (Expr.of(extent) - 1 - start - last, f"below {extent}")):
-            if prove_nonnegative(goal, facts):
-                continue
-            raise self._outside(axis, start, last, goal, rule)
+        if not prove_nonnegative(start, facts):
+            raise self._outside(axis, start, last, Expr.of(start), "at least 0")
+        room = extent - (1 + last) - start
+        if not prove_nonnegative(room, facts):
+            raise self._outside(axis, start, last, Expr.of(room), f"below {extent}")
 
     def _outside(self, axis: int, start: Scalar, last: int, goal: Expr, rule: str) -> TraceError:
         """The refusal of a part that is not proved to lie inside, with values of the runtime integers for which it does not."""
