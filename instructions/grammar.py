@@ -82,7 +82,7 @@ def _wide(of: Type) -> Type:
 _TYPE_FUNCTIONS: dict[str, Callable[[Type], Type]] = {
     "wide": _wide,
     "half": lambda of: TYPES[f"b{of.bits // 2}"],
-    "quarter": lambda of: TYPES[f"b{of.bits // 4}"],
+    "quarter": lambda of: type_named(f"b{of.bits // 4}"),  # b4, of b16, is no type of a register: the contract refuses it by name
     "bits": lambda of: TYPES[f"b{max(of.bits, 8)}"],
     "element": lambda of: of.element,
 }
