@@ -261,7 +261,7 @@ def _why_no_tile(match: Match) -> str:
     """Why `px.tile.apply` does not take it, or an empty text."""
     for slot in match.form.operand_lists[0]:
         contract = match.entry.operands[slot.name]
-        if contract.kind in NAMED or contract.kind == "list" or slot.second or slot.inner:
+        if contract.kind in NAMED or contract.kind == "list" or slot.inner:
             return f'operand {slot.name} is no view; call px.ptx["{match.opcode}"](...) instead'
     if not match.form.operand_lists[0]:
         return "it has no operands"

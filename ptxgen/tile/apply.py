@@ -11,13 +11,13 @@ import numpy as np
 
 from ptxgen import ir
 from ptxgen.errors import InstructionError, PtxgenError, TraceError
-from ptxgen.instructions.checking import Given, check
+from ptxgen.instructions.checking import NAMED, Given, check
 from ptxgen.instructions.grammar import Slot
 from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match, lookup
 from ptxgen.instructions.types import TYPES
 from ptxgen.tile.group import SCOPES, Group
-from ptxgen.tile.operands import MemoryOperand, RegisterOperand, ScalarOperand, TileOperand, refuse
+from ptxgen.tile.operands import MemoryOperand, PairOperand, RegisterOperand, ScalarOperand, TileOperand, refuse
 from ptxgen.tracing.builder import Builder, Value, current
 from ptxgen.tracing.provenance import here
 from ptxgen.tracing.values import operand
@@ -84,13 +84,13 @@ def _bind(
     """Give each operand its contract: the form whose operand list has these operands and parameters."""
     complaints: list[PtxgenError] = []
     for match, slots in _candidates(matches):
-        names = [slot.name for slot in slots]
+        names = _names(slots)
         positional = [name for name in names if name not in parameters]
         if len(positional) != len(operands) or any(name not in names for name in parameters):
             continue
         values = {**dict(zip(positional, operands)), **parameters}
         try:
-            bound = [_operand(builder, match, slot, values[slot.name], group) for slot in slots]
+            bound = [_slot(builder, match, slot, values, group) for slot in slots]
             checked = check(match.opcode, [one.given() for one in bound])
             builder.need(checked.match)
             return bound
@@ -99,7 +99,7 @@ def _bind(
     if complaints:
         raise complaints[0]
     match = matches[0]
-    optional = sorted({slot.name for _, slots in _candidates(matches) for slot in slots})
+    optional = sorted({name for _, slots in _candidates(matches) for name in _names(slots)})
     for name in parameters:
         if name not in optional:
             raise InstructionError(
@@ -119,12 +119,24 @@ def _candidates(matches: Sequence[Match]) -> Iterator[tuple[Match, tuple[Slot, .
 
 
 def _counts(matches: Sequence[Match]) -> str:
-    return " or ".join(map(str, sorted({len(slots) for _, slots in _candidates(matches)})))
+    return " or ".join(map(str, sorted({len(_names(slots)) for _, slots in _candidates(matches)})))
+
+
+def _names(slots: Sequence[Slot]) -> list[str]:
+    """The operands' names in order, both of a pair ``p|q``."""
+    return [name for slot in slots for name in ((slot.name, slot.second) if slot.second else (slot.name,))]
+
+
+def _slot(builder: Builder, match: Match, slot: Slot, values: dict[str, Any], group: Group) -> TileOperand:
+    first = _operand(builder, match, slot, values[slot.name], group)
+    if not slot.second:
+        return first
+    return PairOperand(first, _operand(builder, match, Slot(slot.second), values[slot.second], group))
 
 
 def _operand(builder: Builder, match: Match, slot: Slot, value: Any, group: Group) -> TileOperand:
     contract = match.entry.operands[slot.name]
-    if contract.kind in ("label", "symbol", "function") or slot.second or slot.inner:
+    if contract.kind in NAMED or contract.kind == "list" or slot.inner:
         raise refuse(match, slot.name, "is no operand of a tile operation", legal=f'the raw call px.ptx["{match.opcode}"](...)')
     if not isinstance(value, View):
         if contract.kind == "address":
@@ -164,12 +176,13 @@ def _scalar(builder: Builder, match: Match, slot: Slot, contract: Operand, value
 
 def _emit(builder: Builder, opcode: str, operands: list[TileOperand], guard: ir.Guard | None, where: Any) -> None:
     match = operands[0].match
-    shape = common_repeats(match, operands)
+    parts = [part for one in operands for part in one.parts]
+    shape = common_repeats(match, parts)
     repeats = prod(shape)
-    for one in operands:
+    for one in parts:
         if isinstance(one, RegisterOperand) and one.contract.role == "out":
             one.check_distinct()
-    _check_aliasing(match, operands, shape)
+    _check_aliasing(match, parts, shape)
     columns = [one.render(repeats) for one in operands]
     for row in zip(*columns):
         builder.append(ir.Instruction(opcode, row, guard, where))

@@ -37,7 +37,7 @@ def refuse(match: Match, operand: str, problem: str, *, rule: str = "", example:
 class TileOperand:
     """An operand bound to a contract: its name, and the number of elements (registers, memory words) in one atom.
 
-    `templates` gives the operand of every repeat in text, `given` how the contract's check sees it.
+    `render` gives the operand of every repeat in text, `given` how the contract's check sees it.
     """
 
     __slots__ = ("atom", "contract", "match", "name")
@@ -51,11 +51,38 @@ class TileOperand:
     repeat_shape: tuple[int, ...] | None = None
     """Extents of the repeat axes; None for a scalar, which goes with any."""
 
+    @property
+    def parts(self) -> tuple[TileOperand, ...]:
+        """The operands that the contract names: both halves of a pair, else the operand itself."""
+        return (self,)
+
     def given(self) -> Given:
         raise NotImplementedError
 
     def render(self, repeats: int) -> list[ir.Operand]:
         raise NotImplementedError
+
+
+class PairOperand(TileOperand):
+    """Two destinations in one place, ``p|q``."""
+
+    __slots__ = ("halves",)
+
+    def __init__(self, first: TileOperand, second: TileOperand) -> None:
+        super().__init__(first.match, first.name, first.contract, 1)
+        self.halves = first, second
+
+    @property
+    def parts(self) -> tuple[TileOperand, ...]:
+        return self.halves
+
+    def given(self) -> Given:
+        items = tuple(half.given() for half in self.halves)
+        return Given("pair", "|".join(item.text for item in items), items=items)
+
+    def render(self, repeats: int) -> list[ir.Operand]:
+        first, second = (half.render(repeats) for half in self.halves)
+        return [ir.Pair(one, other) for one, other in zip(first, second)]
 
 
 class ScalarOperand(TileOperand):
@@ -209,8 +236,8 @@ class RegisterOperand(ViewOperand):
     def render(self, repeats: int) -> list[ir.Operand]:
         registers = self.storage.registers
         if self.match.count(self.contract.vector) == 1:
-            return [registers[int(row[0])] for row in self.slots]
-        return [ir.Vec(tuple(registers[int(slot)] for slot in row)) for row in self.slots]
+            return [registers[slot] for slot in self.slots[:, 0].tolist()]
+        return [ir.Vec(tuple([registers[slot] for slot in row])) for row in self.slots.tolist()]
 
     def check_distinct(self) -> None:
         """Two elements of a destination in one register would overwrite each other."""
