@@ -18,7 +18,7 @@ from ptxgen.tile.group import Group
 from ptxgen.tile.operands import RegisterOperand, refuse
 from ptxgen.tracing.builder import Builder, Region, Value, current
 from ptxgen.tracing.provenance import here
-from ptxgen.tracing.values import Scalar, mov_opcode
+from ptxgen.tracing.values import Scalar, emit, mov_opcode, operand
 from ptxgen.tracing.views import Registers, View
 
 __all__ = ["ewise"]
@@ -104,7 +104,13 @@ def _run(builder: Builder, function: Callable[..., Any], dsts: tuple[View, ...],
     for one in outputs:
         one.check_distinct()
     late = _overwritten(outputs, tiles, repeats)
-    pending: list[tuple[ir.Reg, Value, Type]] = []
+    written = {one.storage.registers[int(slot)] for one in outputs for slot in one.slots[:, 0]}
+    if len(written) < repeats * len(outputs):
+        raise refuse(
+            match, "dst", "two destinations share registers", rule="every element of a destination has a register of its own",
+            legal="a tile for each destination, or parts that do not overlap",
+        )  # fmt: skip
+    pending: list[tuple[ir.Reg, ir.Operand, Type]] = []
     for element in range(repeats):
         region = Region(builder.region, "tile.ewise", where)
         outer, builder.region = builder.region, region
@@ -113,17 +119,18 @@ def _run(builder: Builder, function: Callable[..., Any], dsts: tuple[View, ...],
             results = function(*(_element(builder, one, element) for one in inputs))
             results = results if isinstance(results, tuple) else (results,)
             _check_results(builder, results, outputs, where)
-            for one, result in zip(outputs, results):
+            values = [builder.scalar(result, one.view.dtype) for one, result in zip(outputs, results)]
+            sources = [operand(builder, value, where)[0] for value in values]  # refuses what another block or element holds
+            for one, value, source in zip(outputs, values, sources):
                 target = one.storage.registers[int(one.slots[element, 0])]
-                value = builder.scalar(result, one.view.dtype)
                 if late:
-                    pending.append((target, value, one.view.dtype))
-                else:
-                    _store(builder, target, value, one.view.dtype, start)
+                    pending.append((target, _kept(builder, value, source, written, where), one.view.dtype))
+                elif sources.count(source) > 1 or not _retargeted(builder, target, value, start):
+                    _copy(builder, target, source, one.view.dtype, where)
         finally:
             builder.region = outer
-    for target, value, dtype in pending:
-        _store(builder, target, value, dtype, len(builder.body))
+    for target, source, dtype in pending:
+        _copy(builder, target, source, dtype, where)
 
 
 def _tile(match: Match, name: str, view: Any, group: Group, contract: Operand) -> RegisterOperand:
@@ -169,21 +176,34 @@ def _overwritten(outputs: list[RegisterOperand], inputs: list[RegisterOperand], 
     return len(outputs) > 1 and any(read.storage is written.storage for read in inputs for written in outputs)
 
 
-def _store(builder: Builder, target: ir.Reg, value: Value, dtype: Type, start: int) -> None:
-    """Put a result into its register: the instruction that made it writes there itself where that is its only purpose."""
+def _kept(builder: Builder, value: Value, source: ir.Operand, written: set[ir.Reg], where: Any) -> ir.Operand:
+    """A result to be stored later: a copy where its register is written before, as an element's that is moved or that of a px.reg."""
+    if source in written or getattr(value, "mutable", False):
+        return emit(builder, mov_opcode(value.type), value.type, [value], where).operand
+    return source
+
+
+def _retargeted(builder: Builder, target: ir.Reg, value: Value, start: int) -> bool:
+    """Have the instruction that made a result write into the destination itself, where that is its only purpose."""
     last = builder.body[-1] if len(builder.body) > start else None
-    if (
+    made = (
         isinstance(last, ir.Instruction)
         and last.guard is None
         and last.operands
         and last.operands[0] == value.operand
         and value.operand != target
         and value.region is builder.region
-    ):
-        builder.body[-1] = ir.Instruction(last.opcode, (target, *last.operands[1:]), None, last.where)
-        assert isinstance(value.operand, ir.Reg)
-        builder.release(value.operand)
-        value.operand = target
-        return
-    if value.operand != target:
-        builder.append(ir.Instruction(mov_opcode(dtype), (target, value.operand), None, value.where))
+        and not getattr(value, "mutable", False)
+    )
+    if not made:
+        return False
+    assert isinstance(last, ir.Instruction) and isinstance(value.operand, ir.Reg)
+    builder.body[-1] = ir.Instruction(last.opcode, (target, *last.operands[1:]), None, last.where)
+    builder.release(value.operand)
+    value.operand = target
+    return True
+
+
+def _copy(builder: Builder, target: ir.Reg, source: ir.Operand, dtype: Type, where: Any) -> None:
+    if source != target:
+        builder.append(ir.Instruction(mov_opcode(dtype), (target, source), None, where))
