@@ -33,7 +33,8 @@ def _load() -> tuple[Any, str]:
             return None, f"the NVIDIA driver could not start: {_name(driver, status)}"
         status, count = driver.cuDeviceGetCount()
     except Exception as error:  # cuda.bindings raises RuntimeError, or its own errors, where libcuda is missing
-        return None, f"no NVIDIA driver was found ({error})"
+        reason = "" if "driver library" in str(error) else f": {error}"
+        return None, f"no NVIDIA driver was found (libcuda){reason}"
     if status or count == 0:
         return None, "the NVIDIA driver sees no device"
     return driver, ""
