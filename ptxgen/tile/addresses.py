@@ -59,6 +59,9 @@ class Addresses:
             mono: np.broadcast_to(values, table.shape).reshape(shape)[:, :, 0] for mono, values in table.symbols.items()
         }
         self.separable = table.separable
+        # How far each repeat lies behind the first one, where that is the same for every thread.
+        steps = self.physical - self.physical[:, :1]
+        self.steps = [step if same else None for step, same in zip(steps[0].tolist(), (steps == steps[:1]).all(axis=0).tolist())]
         self._bases: dict[Any, tuple[ir.Operand, int]] = {}
 
     def render(self) -> list[ir.Address]:
@@ -70,37 +73,38 @@ class Addresses:
 
     def _prove(self, addresses: list[ir.Address]) -> None:
         """Evaluate the text that was written, in all threads of the first CTA, and compare it with the table."""
-        builder, group = self.builder, self.group
-        samples = {symbol: _sample(symbol) for mono in self.symbols for symbol in mono}
-        if samples:
-            evaluator = Evaluator(builder, samples).run_prologue()
-            evaluator.run(builder.body)
-        else:
-            evaluator = builder.root.numbered.setdefault("evaluator", Evaluator(builder, {})).run_prologue()
+        group, evaluator = self.group, Evaluator.of(self.builder)
         threads = len(group.local)
-        wanted = self.linear[:threads].copy()
+        rows = group.local if group.scope != "thread" else group.active
+        wanted = self.linear[:threads]
         for mono, values in self.symbols.items():
-            wanted = wanted + values[:threads] // 8 * prod(samples[symbol] for symbol in mono)
+            factor = prod(_at(evaluator.sample(symbol), rows) for symbol in mono)
+            wanted = wanted + values[:threads] // 8 * factor
         if self.swizzle is not None:
             wanted = self.swizzle.apply_bytes(wanted)
-        rows = group.local if group.scope != "thread" else group.active[:1]
+        repeats: dict[ir.Operand, list[int]] = {}
         for repeat, address in enumerate(addresses):
-            base = evaluator.value(address.base)
-            if base is None:
+            repeats.setdefault(address.base, []).append(repeat)
+        for base, own in repeats.items():
+            value = evaluator.value(base)
+            if value is None:
                 continue
-            found = base[rows] + address.offset
+            found = _at(value, rows) + [addresses[one].offset for one in own]
             if self.bits == 32:
                 found = found & 0xFFFFFFFF
-            wrong = np.flatnonzero(found != wanted[:, repeat])
-            if len(wrong):
-                at = int(wrong[0])
-                raise mismatch(repr(self.view), int(rows[at]), repeat, int(found[at]), int(wanted[at, repeat]))
+            due = wanted if len(own) == len(addresses) else wanted[:, own]
+            if (found != due).any():
+                at, one = map(int, np.argwhere(found != due)[0])
+                found, due = np.broadcast_arrays(found, due)
+                raise mismatch(repr(self.view), int(rows[at]), own[one], int(found[at, one]), int(due[at, one]))
 
     def _address(self, repeat: int) -> ir.Address:
         moved = self._moved(repeat)
         for (other, other_moved), (base, start) in self._bases.items():
+            if other_moved != moved:
+                continue
             step = self._constant_step(repeat, other)
-            if other_moved == moved and step is not None and _encodable(start + step):
+            if step is not None and _encodable(start + step):
                 return ir.Address(base, start + step)  # type: ignore[arg-type]
         base, start = self._flipped(repeat, moved) or self._shifted(repeat, moved) or self._base(repeat)
         self._bases[repeat, moved] = base, start
@@ -108,11 +112,16 @@ class Addresses:
 
     def _constant_step(self, repeat: int, other: int) -> int | None:
         """How far a repeat lies behind another one, in bytes, where that is the same for every thread."""
+        one, two = self.steps[repeat], self.steps[other]
+        if one is not None and two is not None:
+            return one - two
         steps = self.physical[:, repeat] - self.physical[:, other]
         return int(steps[0]) if (steps == steps[0]).all() else None
 
     def _moved(self, repeat: int) -> tuple[tuple[Monomial, int], ...]:
         """How the runtime terms of a repeat differ from those of the first one."""
+        if not self.symbols:
+            return ()
         moves = ((mono, values[:, repeat] - values[:, 0]) for mono, values in self.symbols.items())
         return tuple((mono, int(move[0])) for mono, move in moves if move.any())
 
@@ -335,11 +344,9 @@ def _in_bytes(expr: Expr, of: Addresses) -> Expr:
     return expr.floordiv(8)
 
 
-def _sample(symbol: Symbol) -> int:
-    """A value of a symbol for trying out address text: of its range and divisor, small enough not to wrap in 32 bits."""
-    lo = symbol.lo if symbol.lo is not None else 0
-    hi = symbol.hi if symbol.hi is not None else lo + 7 * symbol.divisor
-    return min(lo + 5 * symbol.divisor, hi) if hi < lo + (1 << 20) or lo >= 0 else 0
+def _at(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """A column of the values in some threads; of one value where all threads agree."""
+    return (values if len(values) == 1 else values[rows])[:, None]
 
 
 def _encodable(offset: int) -> bool:

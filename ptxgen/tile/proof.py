@@ -5,7 +5,7 @@ The storage's first byte is taken as 0 (its alignment is a precondition), runtim
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 
@@ -58,57 +58,99 @@ _SEMANTICS: dict[str, Callable[..., np.ndarray]] = {
 
 
 class Evaluator:
-    """Runs address code over all threads of a block.
+    """What the registers of address code hold, in every thread of a block.
 
-    Parameters
-    ----------
-    builder : Builder
-    samples : mapping of Symbol to int
-        A value for each runtime symbol that the code reads.
+    A trace has one. It reads each statement once, evaluates a register when it is first asked for, and keeps the value: registers
+    are written once, except mutable ones, which every new symbol for their content sets anew.
+
+    Arrays have one element a thread, or a single one where all threads agree.
     """
 
-    def __init__(self, builder: Builder, samples: dict[Symbol, int]) -> None:
-        self.registers: dict[str, np.ndarray] = {}
+    def __init__(self, builder: Builder) -> None:
         self._builder = builder
-        self._seen = 0
-        for symbol, value in samples.items():
-            operand = builder.value_of(symbol).operand
+        self._registers: dict[str, np.ndarray] = {}
+        self._samples: dict[Symbol, np.ndarray] = {}
+        self._makers: dict[str, ir.Instruction] = {}  # the first instruction that writes a register
+        self._read = {"prologue": 0, "body": 0}
+        self._unknown: set[str] = set()
+
+    @staticmethod
+    def of(builder: Builder) -> Evaluator:
+        """The trace's evaluator, which has read all that was written so far."""
+        found: Evaluator | None = builder.root.numbered.get("evaluator")
+        if found is None:
+            found = builder.root.numbered["evaluator"] = Evaluator(builder)
+        found._read_on("prologue", builder.prologue)
+        found._read_on("body", builder.body)
+        return found
+
+    def _read_on(self, part: str, statements: list[ir.Statement]) -> None:
+        for at in range(self._read[part], len(statements)):
+            statement = statements[at]
+            if isinstance(statement, ir.Instruction) and statement.opcode in _SEMANTICS:
+                target = statement.operands[0]
+                if isinstance(target, ir.Reg):
+                    self._makers.setdefault(target.name, statement)
+        self._read[part] = len(statements)
+
+    def sample(self, symbol: Symbol) -> np.ndarray:
+        """The value for which a runtime symbol stands in the proof: what each thread has, where that is known, else one of its range."""
+        found = self._samples.get(symbol)
+        if found is None:
+            found = self._builder.thread_arrays.get(symbol)
+            found = self._samples[symbol] = np.array([_inside(symbol)], np.int64) if found is None else found
+            operand = self._builder.value_of(symbol).operand
             if isinstance(operand, ir.Reg):
-                self.registers[operand.name] = np.full(builder.threads, value & (2**64 - 1) if value >= 0 else value, np.int64)
-
-    def run_prologue(self) -> Evaluator:
-        """Evaluate what the prologue has gained since the last call."""
-        prologue = self._builder.prologue
-        self.run(prologue[self._seen :])
-        self._seen = len(prologue)
-        return self
-
-    def run(self, statements: Iterable[ir.Statement]) -> None:
-        """Evaluate the instructions that address code consists of; registers of anything else stay unknown."""
-        for statement in statements:
-            if not isinstance(statement, ir.Instruction) or statement.opcode not in _SEMANTICS:
-                continue
-            target = statement.operands[0]
-            if not isinstance(target, ir.Reg) or target.name in self.registers:
-                continue
-            sources = [self.value(operand) for operand in statement.operands[1:]]
-            if all(source is not None for source in sources):
-                self.registers[target.name] = _SEMANTICS[statement.opcode](*sources)
+                self._registers[operand.name] = found
+                self._unknown.clear()
+        return found
 
     def value(self, operand: ir.Operand) -> np.ndarray | None:
-        """The operand's value in every thread; None where it is not known."""
-        threads = self._builder.threads
-        if isinstance(operand, ir.Int):
-            return np.full(threads, operand.value, np.int64)
-        if isinstance(operand, (ir.Sym, ir.Address)):  # a variable's or a parameter's address: the storage's first byte
-            return np.zeros(threads, np.int64)
+        """The operand's value; None where it is not known."""
         if isinstance(operand, ir.Reg):
-            x, y, _ = self._builder.block
-            index = np.arange(threads, dtype=np.int64)
             if operand.name == "%tid":
-                return {"x": index % x, "y": index // x % y, "z": index // (x * y)}[operand.part or "x"]
-            return self.registers.get(operand.name)
+                return self._thread_index(operand.part or "x")
+            if operand.name not in self._registers:
+                self._evaluate(operand.name)
+            return self._registers.get(operand.name)
+        if isinstance(operand, ir.Int):
+            return np.array([operand.value], np.int64)
+        if isinstance(operand, (ir.Sym, ir.Address)):  # a variable's or a parameter's address: the storage's first byte
+            return np.zeros(1, np.int64)
         return None
+
+    def _thread_index(self, part: str) -> np.ndarray:
+        x, y, _ = self._builder.block
+        index = np.arange(self._builder.threads, dtype=np.int64)
+        return {"x": index % x, "y": index // x % y, "z": index // (x * y)}[part]
+
+    def _evaluate(self, name: str) -> None:
+        """Evaluate a register and those that it is made of; not by recursion, as the user's arithmetic may be long."""
+        pending, entered = [name], set()
+        while pending:
+            name = pending[-1]
+            maker = self._makers.get(name)
+            needed = () if maker is None else [one.name for one in maker.operands[1:] if isinstance(one, ir.Reg) and one.name != "%tid"]
+            waiting = [one for one in needed if one not in self._registers]
+            if name in self._registers or name in self._unknown:
+                pending.pop()
+            elif waiting and name not in entered and not self._unknown.intersection(waiting):
+                entered.add(name)
+                pending.extend(waiting)
+            else:
+                pending.pop()
+                sources = [] if maker is None or waiting else [self.value(one) for one in maker.operands[1:]]
+                if maker is None or waiting or any(source is None for source in sources):
+                    self._unknown.add(name)
+                else:
+                    self._registers[name] = _SEMANTICS[maker.opcode](*sources)
+
+
+def _inside(symbol: Symbol) -> int:
+    """A value of a symbol for trying out address text: of its range and divisor, small enough not to wrap in 32 bits."""
+    lo = symbol.lo if symbol.lo is not None else 0
+    hi = symbol.hi if symbol.hi is not None else lo + 7 * symbol.divisor
+    return min(lo + 5 * symbol.divisor, hi) if hi < lo + (1 << 20) or lo >= 0 else 0
 
 
 def mismatch(what: str, thread: int, repeat: int, found: int, wanted: int) -> PtxgenError:
