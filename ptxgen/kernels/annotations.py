@@ -12,6 +12,7 @@ from ptxgen.instructions.types import Type, u32
 from ptxgen.layouts.expr import Expr, Symbol
 from ptxgen.layouts.layout import Layout
 from ptxgen.tracing.provenance import here
+from ptxgen.tracing.source import parameter_line
 
 __all__ = ["Constant", "Dim", "Extent", "Parameter", "Tensor", "cdiv", "constexpr", "dim", "parameters_of"]
 
@@ -33,10 +34,14 @@ class Dim:
     __slots__ = ("dtype", "multiple_of", "name", "symbol")
 
     def __init__(self, name: str, multiple_of: int = 1, dtype: Type = u32) -> None:
-        if not name.isidentifier():
-            raise TraceError(f"a dim is named by an identifier, not {name!r}")
-        if multiple_of < 1:
-            raise TraceError(f"dim {name}: multiple_of must be positive, not {multiple_of}")
+        if not isinstance(name, str) or not name.isidentifier():
+            raise TraceError(f"a dim is named by an identifier, not {name!r}", where=here(), legal='n = px.dim("n")')
+        if isinstance(multiple_of, bool) or not isinstance(multiple_of, int) or multiple_of < 1:
+            raise TraceError(
+                f"dim {name}: multiple_of={multiple_of!r} is no positive int", where=here(), legal=f'px.dim("{name}", multiple_of=4)'
+            )
+        if not isinstance(dtype, Type) or dtype.name not in ("u32", "s32", "u64", "s64"):
+            raise TraceError(f"dim {name}: dtype={dtype!r} is no type of a count", where=here(), legal="px.u32, px.s32, px.u64 or px.s64")
         self.name = name
         self.multiple_of = multiple_of
         self.dtype = dtype
@@ -144,15 +149,24 @@ class Tensor:
         self, shape: Sequence[Any], dtype: Type, align: int | None = None, strides: Sequence[Any] | None = None
     ) -> None:
         if not isinstance(dtype, Type):
-            raise TraceError(f"px.Tensor: {dtype!r} is no element type", legal="px.f32, px.bf16, px.u8, ...")
+            found = "the type stands first" if isinstance(shape, Type) else f"{dtype!r} is no element type"
+            legal = "px.Tensor((4, 8), px.f32): a shape, then px.f32, px.bf16, px.u8, ..."
+            raise TraceError(f"px.Tensor: {found}", where=here(), legal=legal)
         self.shape = tuple(_extent(one) for one in (shape if isinstance(shape, (tuple, list)) else (shape,)))
         self.dtype = dtype
         self.align = align if align is not None else max(1, dtype.bits // 8)
         self.strides = None if strides is None else tuple(_extent(one) for one in strides)
-        if self.align & (self.align - 1) or self.align < 1:
-            raise TraceError(f"px.Tensor: align={align} is no power of two")
+        least = max(1, dtype.bits // 8)
+        if not isinstance(self.align, int) or self.align & (self.align - 1) or self.align < least:
+            raise TraceError(
+                f"px.Tensor: align={align!r} is no power of two of at least {least}, the size of an element", where=here(),
+                legal="align=16 for vectors of 16 bytes; it is left out for single elements",
+            )  # fmt: skip
         if self.strides is not None and len(self.strides) != len(self.shape):
-            raise TraceError(f"px.Tensor: {len(self.strides)} strides for {len(self.shape)} extents")
+            raise TraceError(
+                f"px.Tensor: {len(self.strides)} strides for {len(self.shape)} extents", where=here(),
+                legal="one stride, in elements, for each extent",
+            )  # fmt: skip
 
     def layout(self) -> Layout:
         """Positions in bits."""
@@ -183,10 +197,10 @@ def _extent(one: Any) -> int | Dim:
     if isinstance(one, Dim):
         return one
     if isinstance(one, bool) or not hasattr(one, "__index__"):
-        raise TraceError(f"px.Tensor: {one!r} is no extent", legal="an int, or a dim: n = px.dim('n')")
+        raise TraceError(f"px.Tensor: {one!r} is no extent", where=here(), legal='an int, or a dim: n = px.dim("n")')
     value = int(one.__index__())
     if value < 0:
-        raise TraceError(f"px.Tensor: the extent {value} is negative")
+        raise TraceError(f"px.Tensor: the extent {value} is negative", where=here(), legal="0 or more elements")
     return value
 
 
@@ -232,16 +246,34 @@ def parameters_of(function: Callable[..., Any], local: Mapping[str, Any]) -> tup
             if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
                 raise TraceError(
                     f"kernel {function.__name__}: the constant {parameter.name} must be keyword-only",
+                    where=parameter_line(function.__code__, parameter.name),
+                    why="arguments by position are what a launch binds",
                     legal=f"def {function.__name__}(..., *, {parameter.name}: px.constexpr = ...)",
                 )
         elif not isinstance(annotation, (Tensor, Type)) or parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
-            what = "has no annotation" if annotation is inspect.Parameter.empty else f"is annotated {annotation!r}"
             raise TraceError(
-                f"kernel {function.__name__}: parameter {parameter.name} {what}",
+                f"kernel {function.__name__}: parameter {parameter.name} {_wrong_parameter(parameter, annotation)}",
+                where=parameter_line(function.__code__, parameter.name),
                 legal="x: px.Tensor(shape, dtype), n: px.u32, or, behind *, BM: px.constexpr",
+            )
+        elif parameter.default is not inspect.Parameter.empty:
+            raise TraceError(
+                f"kernel {function.__name__}: parameter {parameter.name} has the default {parameter.default!r}",
+                where=parameter_line(function.__code__, parameter.name),
+                why="every launch binds all arguments; only constants have defaults",
+                legal=f"{parameter.name} without a default, or, behind *, {parameter.name}: px.constexpr = {parameter.default!r}",
             )
         found.append(Parameter(parameter.name, annotation, parameter.default))
     return tuple(found)
+
+
+def _wrong_parameter(parameter: inspect.Parameter, annotation: Any) -> str:
+    """What is wrong with a parameter that is neither a tensor, a scalar nor a constant."""
+    if isinstance(annotation, (Tensor, Type)):
+        return "is no plain argument: tensors and scalars are passed by position, before any *"
+    if annotation is inspect.Parameter.empty:
+        return "has no annotation"
+    return f"is annotated {annotation.__name__ if isinstance(annotation, type) else repr(annotation)}"
 
 
 def _resolve(annotation: Any, function: Callable[..., Any], local: Mapping[str, Any], name: str) -> Any:
@@ -250,7 +282,10 @@ def _resolve(annotation: Any, function: Callable[..., Any], local: Mapping[str, 
         try:
             annotation = eval(annotation, scope)  # the user's own annotation, as typing.get_type_hints evaluates it
         except Exception as error:
-            raise TraceError(f"kernel {function.__name__}: the annotation of {name}, {annotation!r}, fails: {error}") from error
+            raise TraceError(
+                f"kernel {function.__name__}: the annotation of {name}, {annotation!r}, fails: {error}",
+                where=parameter_line(function.__code__, name), legal="x: px.Tensor((px.dim('n'),), px.f32), of names that exist there",
+            ) from error  # fmt: skip
     for one in getattr(annotation, "__metadata__", ()):
         if isinstance(one, (Tensor, Type, Constant)):
             return one

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ptxgen import ir
-from ptxgen.errors import PtxgenError, TraceError
+from ptxgen.errors import TraceError
 from ptxgen.instructions.types import TYPES
 from ptxgen.text import read
+from ptxgen.tracing.provenance import here
 
-__all__ = ["ForeignEntry", "ForeignModule", "load_ptx"]
+__all__ = ["EntryError", "ForeignEntry", "ForeignModule", "load_ptx"]
 
 
 def load_ptx(text: str, *, filename: str | None = None) -> ForeignModule:
@@ -27,7 +28,15 @@ def load_ptx(text: str, *, filename: str | None = None) -> ForeignModule:
     ReadError
         With line, column and what was expected, for every problem found.
     """
+    if not isinstance(text, str) or (text.endswith(".ptx") and "\n" not in text):
+        raise TraceError(
+            f"px.load_ptx takes the text of a module, not {text!r}", where=here(), legal="px.load_ptx(pathlib.Path(path).read_text())"
+        )
     return ForeignModule(text, read(text, filename=filename))
+
+
+class EntryError(TraceError, KeyError):
+    """A module has no entry of that name."""
 
 
 class ForeignModule(Mapping[str, "ForeignEntry"]):
@@ -45,7 +54,8 @@ class ForeignModule(Mapping[str, "ForeignEntry"]):
     def __getitem__(self, name: str) -> ForeignEntry:
         found = self._entries.get(name)
         if found is None:
-            raise PtxgenError(f"the module has no entry {name!r}; it has: {', '.join(self._entries) or 'none'}")
+            known = ", ".join(self._entries) or "the module declares functions, and no .entry with a body"
+            raise EntryError(f"the module has no entry {name!r}", where=here(), legal=known)
         return found
 
     def __iter__(self) -> Iterator[str]:

@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ptxgen import ir
-from ptxgen.errors import TraceError
+from ptxgen.errors import PtxgenError, TraceError
 from ptxgen.instructions.targets import FIRST_VERSION
 from ptxgen.kernels.annotations import Constant, Extent, Parameter, Tensor, parameters_of
 from ptxgen.kernels.specialization import Specialization
 from ptxgen.kernels.trace import trace
+from ptxgen.runtime import ArgumentError, LaunchError
 from ptxgen.tracing.provenance import here
 
 __all__ = ["Kernel", "kernel"]
@@ -74,10 +75,9 @@ def kernel(
         try:
             parameters = parameters_of(function, names)
             blocks = _extents(cluster or 1, "cluster")
-            for value, what in ((grid, "grid"), (block, "block")):
-                if not callable(value):
-                    _extents(value, what)
-            return Kernel(function, parameters, grid, block, blocks, target, max_registers, min_blocks, cooperative)
+            made = Kernel(function, parameters, grid, block, blocks, target, max_registers, min_blocks, cooperative, where)
+            made.check_launch()
+            return made
         except TraceError as error:
             raise error.at(where) from None
 
@@ -115,7 +115,9 @@ class Kernel:
         max_registers: int | None,
         min_blocks: int | None,
         cooperative: bool,
+        where: Any = None,
     ) -> None:
+        self.where = where
         self.function = function
         self.name = function.__name__
         self.parameters = parameters
@@ -146,11 +148,39 @@ class Kernel:
         PtxgenError
             For whatever the function does against the rules.
         """
-        key = self._key(constants)
+        try:
+            key = self._key(constants)
+        except TraceError as error:
+            raise error.at(here()) from None
         found = self._made.get(key)
         if found is None:
-            found = self._made[key] = self._trace(dict(key))
+            try:
+                found = self._made[key] = self._trace(dict(key))
+            except PtxgenError as error:
+                error.at(self.where)  # what no line of the function's is to blame for
+                raise
         return found
+
+    def check_launch(self) -> None:
+        """Refuse a grid or block that no launch could have, and functions of them that ask for names which are not there.
+
+        Raises
+        ------
+        TraceError
+        """
+        if callable(self.grid):
+            _wanted(self.grid, {**self._constants, **self._dims()}, "grid")
+        else:
+            self._check_extents(_extents(self.grid, "grid"), _MAX_GRID, "grid")
+        if callable(self._block):
+            _wanted(self._block, self._constants, "block")
+        else:
+            self._block_of({})
+
+    def _check_extents(self, extents: tuple[int, int, int], limits: tuple[int, int, int], what: str) -> None:
+        for extent, most, axis in zip(extents, limits, "xyz"):
+            if not 1 <= extent <= most:
+                raise TraceError(f"kernel {self.name}: {what}.{axis} = {extent}", legal=f"1 to {most}, on any device")
 
     def with_target(self, target: str) -> Kernel:
         """The same kernel, written for another target.
@@ -164,7 +194,7 @@ class Kernel:
             raise TraceError(f"unknown target {target!r}", legal=", ".join(FIRST_VERSION))
         return Kernel(
             self.function, self.parameters, self.grid, self._block, self._cluster, target, self._max_registers, self._min_blocks,
-            self.cooperative,
+            self.cooperative, self.where,
         )  # fmt: skip
 
     def _key(self, constants: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
@@ -177,8 +207,13 @@ class Kernel:
             value = constants.get(name, parameter.default)
             if value is inspect.Parameter.empty:
                 raise TraceError(f"kernel {self.name}: the constant {name} has no value", legal=f"pass {name}=..., or give it a default")
-            if getattr(value, "__hash__", None) is None:
-                raise TraceError(f"kernel {self.name}: the constant {name} = {value!r} is not hashable", legal="an int, a type, a tuple")
+            try:
+                hash(value)
+            except TypeError:
+                raise TraceError(
+                    f"kernel {self.name}: the constant {name} = {value!r} is not hashable",
+                    why="a kernel is traced once for each of its values", legal="an int, a type, a tuple of these",
+                ) from None  # fmt: skip
             key.append((name, value))
         return tuple(key)
 
@@ -198,9 +233,7 @@ class Kernel:
 
     def _block_of(self, constants: dict[str, Any]) -> tuple[int, int, int]:
         block = _extents(_call(self._block, constants, "block") if callable(self._block) else self._block, "block")
-        for extent, most, axis in zip(block, _MAX_BLOCK, "xyz"):
-            if not 1 <= extent <= most:
-                raise TraceError(f"kernel {self.name}: block.{axis} = {extent}", legal=f"1 to {most}")
+        self._check_extents(block, _MAX_BLOCK, "block")
         if block[0] * block[1] * block[2] > 1024:
             raise TraceError(f"kernel {self.name}: a block of {block[0] * block[1] * block[2]} threads", legal="1 to 1024 threads")
         return block
@@ -247,13 +280,16 @@ class Kernel:
         EmulationError
             In the emulator, for whatever it reports.
         """
-        if named:
-            specialization, arguments = self._arranged(arguments, named)
-            specialization(*arguments)
-            return
-        if self._default is None:
-            self._default = self.specialize()
-        self._default(*arguments)
+        try:
+            if named:
+                specialization, arguments = self._arranged(arguments, named)
+                specialization(*arguments)
+                return
+            if self._default is None:
+                self._default = self.specialize()
+            self._default(*arguments)
+        except (ArgumentError, LaunchError) as error:
+            raise error.at(here()) from None
 
     def _arranged(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Specialization, tuple[Any, ...]]:
         """The specialisation that the constants among the named arguments choose, and the other arguments in order."""
@@ -265,18 +301,27 @@ class Kernel:
 
     def launch(self, *arguments: Any, grid: Any = None, stream: Any = None, **constants: Any) -> None:
         """Launch on the GPU, optionally with another grid or stream."""
-        specialization, arguments = self._arranged(arguments, constants)
-        specialization.launch(*arguments, grid=grid, stream=stream)
+        try:
+            specialization, arguments = self._arranged(arguments, constants)
+            specialization.launch(*arguments, grid=grid, stream=stream)
+        except (ArgumentError, LaunchError) as error:
+            raise error.at(here()) from None
 
     def emulate(self, *arguments: Any, grid: Any = None, seed: int = 0, **constants: Any) -> Any:
         """Run in the emulator and return its result, reports included."""
-        specialization, arguments = self._arranged(arguments, constants)
-        return specialization.emulate(*arguments, grid=grid, seed=seed)
+        try:
+            specialization, arguments = self._arranged(arguments, constants)
+            return specialization.emulate(*arguments, grid=grid, seed=seed)
+        except (ArgumentError, LaunchError) as error:
+            raise error.at(here()) from None
 
     def bind(self, *arguments: Any, grid: Any = None, **constants: Any) -> Any:
         """A prepared launch of these arguments, to be called again and again."""
-        specialization, arguments = self._arranged(arguments, constants)
-        return specialization.bind(*arguments, grid=grid)
+        try:
+            specialization, arguments = self._arranged(arguments, constants)
+            return specialization.bind(*arguments, grid=grid)
+        except (ArgumentError, LaunchError) as error:
+            raise error.at(here()) from None
 
     def ptx(self, **options: Any) -> str:
         """The PTX text, constants at their defaults; see `Specialization.ptx`."""
@@ -297,10 +342,19 @@ class Kernel:
 
 def _call(function: Callable[..., Any], names: Mapping[str, Any], what: str) -> Any:
     """Call the user's function with those of `names` that its parameters ask for."""
+    return function(**_wanted(function, names, what))
+
+
+def _wanted(function: Callable[..., Any], names: Mapping[str, Any], what: str) -> dict[str, Any]:
     wanted = {}
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name in names:
             wanted[parameter.name] = names[parameter.name]
         elif parameter.default is inspect.Parameter.empty:
-            raise TraceError(f"{what}: its function asks for {parameter.name!r}", legal=f"one of: {', '.join(names)}")
-    return function(**wanted)
+            kinds = "a constant" if what == "block" else "a named dim or constant"
+            known = f"one of: {', '.join(names)}" if names else f"{kinds}, and this kernel has none"
+            raise TraceError(
+                f"{what}: its function asks for {parameter.name!r}, which is not {kinds} of the kernel",
+                why="a block's shape is fixed when the kernel is traced" if what == "block" else "", legal=known,
+            )  # fmt: skip
+    return wanted

@@ -166,7 +166,7 @@ class Specialization:
 
     def _emulate(self, bound: Any, grid: Any, seed: int, **options: Any) -> Any:
         from ptxgen.emulator import EmulationResult, emulate
-        from ptxgen.runtime import dim3
+        from ptxgen.runtime.launch import check_grid, dim3
 
         if bound.device is not None:
             raise TraceError(f"{self.kernel.name}: the emulator runs on arrays in host memory", legal="pass NumPy arrays or CPU tensors")
@@ -175,6 +175,8 @@ class Specialization:
         if self._read is None:
             self._read = self._module_with_lines()
         blocks = self.runner.grid(bound.dims) if grid is None else dim3(grid, "grid")
+        if check_grid(self.kernel.name, blocks):
+            return EmulationResult((), 0, 0, 0)
         return emulate(
             self._read,
             self._traced.entry,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import CodeType
 from typing import Any
 
 from ptxgen import ir
@@ -14,7 +15,7 @@ from ptxgen.layouts.expr import Expr
 from ptxgen.runtime.signature import DimParam, ScalarParam, Signature, TensorParam
 from ptxgen.tracing.builder import Builder, Value, given_register, given_value
 from ptxgen.tracing.provenance import Where, raised_at
-from ptxgen.tracing.source import return_line
+from ptxgen.tracing.source import parameter_line, return_line
 from ptxgen.tracing.spoken import spoken
 from ptxgen.tracing.storage import shared_memory
 from ptxgen.tracing.tidy import tidy
@@ -128,7 +129,7 @@ def trace(
     builder.grid = grid
     where = Where(function.__code__, 0)
     with builder:
-        dims = _declare_dims(builder, parameters)
+        dims = _declare_dims(builder, parameters, function.__code__)
         arguments = {one.name: _argument(builder, one, constants, where) for one in parameters}
         try:
             returned = function(**arguments)
@@ -174,7 +175,7 @@ def _kind(returned: Any) -> str:
     return "view" if isinstance(returned, View) else type(returned).__name__
 
 
-def _declare_dims(builder: Builder, parameters: tuple[Parameter, ...]) -> list[Dim]:
+def _declare_dims(builder: Builder, parameters: tuple[Parameter, ...], code: CodeType) -> list[Dim]:
     """The named dims in order of first appearance; each is loaded when first used."""
     dims: dict[str, Dim] = {}
     taken = {one.name for one in parameters}
@@ -182,9 +183,16 @@ def _declare_dims(builder: Builder, parameters: tuple[Parameter, ...]) -> list[D
         for one in parameter.annotation.dims() if isinstance(parameter.annotation, Tensor) else ():
             known = dims.setdefault(one.name, one)
             if (known.multiple_of, known.dtype) != (one.multiple_of, one.dtype):
-                raise TraceError(f"dim {one.name} is declared twice, with different types or multiples")
+                raise TraceError(
+                    f"two dims are named {one.name}, with different types or multiples",
+                    where=parameter_line(code, parameter.name),
+                    why="one name has one value", legal=f'one {one.name} = px.dim("{one.name}", ...) for all parameters',
+                )  # fmt: skip
             if one.name in taken:
-                raise TraceError(f"dim {one.name} has the name of a parameter", legal="another name for one of them")
+                raise TraceError(
+                    f"dim {one.name} has the name of a parameter", where=parameter_line(code, one.name),
+                    why="dims are parameters of the entry too", legal="another name for one of them",
+                )  # fmt: skip
 
     def loader(one: Dim) -> Callable[[], Value]:
         def load() -> Value:

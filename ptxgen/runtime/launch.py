@@ -33,6 +33,17 @@ def dim3(value: Any, what: str) -> Dim3:
     return x, y, z
 
 
+def check_grid(entry: str, grid: Dim3) -> bool:
+    """Whether a grid is empty; `LaunchError` for one that no device launches."""
+    if min(grid) == 0:
+        return True
+    for axis, size, limit in zip("xyz", grid, (_GRID_X, _GRID_YZ, _GRID_YZ)):
+        if not 0 < size <= limit:
+            advice = "; put the large axis into x" if axis != "x" else ""
+            raise LaunchError(f"{entry}: grid.{axis} = {size}; a grid has 1 to {limit} blocks along {axis}{advice}")
+    return False
+
+
 class LoadedKernel:
     """One entry, loaded on one device.
 
@@ -137,13 +148,7 @@ class LoadedKernel:
     # ---- limits ----
 
     def _empty_grid(self, grid: Dim3) -> bool:
-        if min(grid) == 0:
-            return True
-        for axis, size, limit in zip("xyz", grid, (_GRID_X, _GRID_YZ, _GRID_YZ)):
-            if not 0 < size <= limit:
-                advice = "; put the large axis into x" if axis != "x" else ""
-                raise LaunchError(f"{self.entry}: grid.{axis} = {size}; a grid has 1 to {limit} blocks along {axis}{advice}")
-        return False
+        return check_grid(self.entry, grid)
 
     def _admit(self, shape: _Shape) -> None:
         """Check everything but the grid, and give the entry its dynamic shared memory."""

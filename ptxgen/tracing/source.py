@@ -18,7 +18,9 @@ from ptxgen.errors import TraceError
 from ptxgen.tracing.liveness import Liveness, liveness
 from ptxgen.tracing.provenance import Where
 
-__all__ = ["FunctionSource", "assigned_name", "place_of", "resolve", "return_line", "source_of", "statement_at"]
+__all__ = [
+    "FunctionSource", "assigned_name", "parameter_line", "place_of", "resolve", "return_line", "source_of", "statement_at",
+]  # fmt: skip
 
 Scope = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module]
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -176,6 +178,22 @@ def return_line(code: CodeType) -> Where:
         return head
     found = next((one for one in statements if isinstance(one, ast.Return) and one.value is not None), None)
     return head if found is None else place_of(code, found, head)
+
+
+def parameter_line(code: CodeType, name: str) -> Where:
+    """The line on which a function's parameter stands; the function's head where the source is not at hand."""
+    head = Where(code, 0)
+    try:
+        node = source_of(code, "the signature", head).node
+    except TraceError:
+        return head
+    if not isinstance(node, ast.FunctionDef):
+        return head
+    given = node.args
+    several = [one for one in (given.vararg, given.kwarg) if one is not None]
+    named = [*given.posonlyargs, *given.args, *given.kwonlyargs, *several]
+    found = next((one for one in named if one.arg == name), None)
+    return head if found is None else _Line(code, 0, found.lineno)
 
 
 def assigned_name(where: Where | None) -> str:
