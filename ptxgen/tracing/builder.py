@@ -19,7 +19,7 @@ from ptxgen import ir
 from ptxgen.errors import InstructionError, PtxgenError, TraceError
 from ptxgen.instructions.checking import Checked, Given, check
 from ptxgen.instructions.registry import Match
-from ptxgen.instructions.targets import FIRST_VERSION, Version, lowest_target
+from ptxgen.instructions.targets import FIRST_VERSION, Version, lowest_target, spelled
 from ptxgen.instructions.types import Type, u32
 from ptxgen.layouts.expr import Expr, Symbol
 from ptxgen.tracing.provenance import Where, here
@@ -246,6 +246,8 @@ class Builder:
         for declared, prefix in _CLASSES.values():
             if register.name == f"{prefix}{self._counts.get(declared, 0) - 1}":
                 self._counts[declared] -= 1
+                self.registers[prefix].pop()
+                self.droppable.discard(register.name)  # the next one of this name may be an instruction's that the user named
 
     def label(self, stem: str) -> str:
         """A fresh label such as ``$L_loop_1``."""
@@ -318,7 +320,7 @@ class Builder:
         fixed = frozenset([self.target]) if self.target is not None else self.targets
         if not fixed & targets:
             raise InstructionError(
-                f"{what} does not exist on {_targets(fixed)}", section=section, legal=f"targets {_targets(targets)}"
+                f"{what} does not exist on {spelled(fixed)}", section=section, legal=f"targets {spelled(targets)}"
             )
         self.targets &= targets
         self.version = max(self.version, version)
@@ -333,7 +335,7 @@ class Builder:
                 opcode=match.opcode,
                 rule="every instruction exists on the kernel's target",
                 section=match.entry.section,
-                legal=f"targets {_targets(match.targets)}, from PTX {match.version[0]}.{match.version[1]}",
+                legal=f"targets {spelled(match.targets)}, from PTX {match.version[0]}.{match.version[1]}",
             )
         both = self.targets & match.targets
         if not both:
@@ -341,7 +343,7 @@ class Builder:
                 "no target has both this instruction and those before it",
                 opcode=match.opcode,
                 section=match.entry.section,
-                example=f"this one needs {_targets(match.targets)}; those before it {_targets(self.targets)}",
+                example=f"this one needs {spelled(match.targets)}; those before it {spelled(self.targets)}",
             )
         self.targets = both
         self.version = max(self.version, match.version)
@@ -541,12 +543,6 @@ class Builder:
                 why="the block may not have run, so its register may hold nothing",
                 legal="declare r = px.reg(dtype, init) before the block, r.set(...) inside it; or use px.select",
             )
-
-
-def _targets(found: frozenset[str]) -> str:
-    from ptxgen.instructions.targets import order
-
-    return ", ".join(sorted(found, key=order))
 
 
 def given_register(register: ir.Reg, type: Type) -> Given:

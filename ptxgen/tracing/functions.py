@@ -173,6 +173,7 @@ def uniform(p: Any) -> Scalar:
     where = here()
     if not isinstance(p, Value) or p.type is not pred:
         raise TraceError("px.uniform takes a predicate", where=where, legal="px.uniform(i < n)")
+    p = p.snapshot() if getattr(p, "mutable", False) else p  # type: ignore[attr-defined]  # what it holds here, and what is known of that
     made = Scalar(p.builder, pred, p.operand, p.region, where, None, p.facts)
     made.uniform = True
     return made
