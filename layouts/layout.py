@@ -27,6 +27,7 @@ from ptxgen.layouts.table import Table, unbound_swizzle
 from ptxgen.layouts.threads import check_thread_ranges
 
 ELEMENT, BIT = "element", "bit"
+_REMEMBERED = 16  # layouts that each layout keeps of those that were made of it
 
 
 class Layout:
@@ -55,7 +56,7 @@ class Layout:
         When a thread axis leaves its range (lane 32 of a warp), with the coordinate that gets there.
     """
 
-    __slots__ = ("_canonical", "_dims", "_hash", "_offset", "_replicas", "_swizzle", "_table", "_unit", "shape")
+    __slots__ = ("_canonical", "_derived", "_dims", "_hash", "_offset", "_replicas", "_swizzle", "_table", "_unit", "shape")
 
     shape: tuple[int, ...]  #: logical extents (an Expr stands for an extent known only at run time)
 
@@ -88,6 +89,7 @@ class Layout:
         self._unit = unit
         self.shape = tuple(extent_of(part) for part in dims)  # type: ignore[misc]
         self._table: Table | None = None
+        self._derived: dict[int | tuple[Scalar, ...], Layout] = {}
         self._canonical: Layout | None = None
         self._hash: int | None = None
 
@@ -226,6 +228,9 @@ class Layout:
             For a layout that counts bits already, or elements wider than the swizzle's granule.
         """
         bits = exact_int(bits_per_element, "bits per element")
+        known = self._derived.get(bits)
+        if known is not None:
+            return known
         if self._unit == BIT:
             raise LayoutError(f"{self!r} counts bits already; bind() turns elements into bits once")
         if bits < 1:
@@ -233,7 +238,13 @@ class Layout:
         self._check_granule(bits)
         dims = tuple(tuple((e, s.scaled(m, bits)) for e, s in part) for part in self._dims)
         replicas = tuple((e, s.scaled(m, bits)) for e, s in self._replicas)
-        return self._with(dims, self._offset.scaled(m, bits), replicas, BIT)
+        return self._remember(bits, self._with(dims, self._offset.scaled(m, bits), replicas, BIT))
+
+    def _remember(self, how: int | tuple[Scalar, ...], derived: Layout) -> Layout:
+        """Keep a bound or reshaped layout: each kernel asks for the same few again, and their tables come with them."""
+        if len(self._derived) < _REMEMBERED:
+            self._derived[how] = derived
+        return derived
 
     def _check_granule(self, bits: int) -> None:
         if self._swizzle is not None and self._swizzle.granule * 8 % bits:
@@ -446,14 +457,19 @@ class Layout:
             With the extent that does not split.
         """
         given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-        sizes = tuple(as_extent(extent) for extent in given)
-        title = f"can't reshape {_shape_text(self.shape)} to {_shape_text(sizes)}"
+        sizes = tuple([as_extent(extent) for extent in given])
+        known = self._derived.get(sizes)
+        if known is not None:
+            return known
         if product(sizes) != product(self.shape):
-            raise LayoutError(f"{title}: {product(self.shape)} elements against {product(sizes)}")
+            raise self._unreshapable(sizes, f"{product(self.shape)} elements against {product(sizes)}")
         try:
-            return self._with(tuple(split(tuple(dim for part in self._dims for dim in part), sizes)))
+            return self._remember(sizes, self._with(tuple(split(tuple(dim for part in self._dims for dim in part), sizes))))
         except Unsplittable as problem:
-            raise LayoutError(f"{title}: {problem}") from None
+            raise self._unreshapable(sizes, problem) from None
+
+    def _unreshapable(self, sizes: tuple[Scalar, ...], problem: object) -> LayoutError:
+        return LayoutError(f"can't reshape {_shape_text(self.shape)} to {_shape_text(sizes)}: {problem}")
 
     def group(self, first: int, stop: int) -> Layout:
         """Merge the logical dimensions `first .. stop - 1` into one, row-major."""

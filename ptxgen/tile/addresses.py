@@ -53,11 +53,9 @@ class Addresses:
         self.swizzle: Swizzle | None = view.layout.swizzle
         table = view.layout.table()
         shape = (group.size, repeats, atom)
-        self.linear = np.broadcast_to(table.linear, table.shape).reshape(shape)[:, :, 0] // 8
-        self.physical = np.broadcast_to(table.m, table.shape).reshape(shape)[:, :, 0] // 8
-        self.symbols = {
-            mono: np.broadcast_to(values, table.shape).reshape(shape)[:, :, 0] for mono, values in table.symbols.items()
-        }
+        self.linear = table.linear.reshape(shape)[:, :, 0] // 8
+        self.physical = self.linear if self.swizzle is None else table.m.reshape(shape)[:, :, 0] // 8
+        self.symbols = {mono: values.reshape(shape)[:, :, 0] for mono, values in table.symbols.items()}
         self.separable = table.separable
         # How far each repeat lies behind the first one, where that is the same for every thread.
         steps = self.physical - self.physical[:, :1]
@@ -172,12 +170,18 @@ class Addresses:
     def _base(self, repeat: int) -> tuple[ir.Operand, int]:
         """A base register for a repeat: storage + thread part (in the prologue) + runtime part (here)."""
         value, start = self._thread_part(repeat)
-        runtime = Expr({mono: int(values[0, repeat]) for mono, values in self.symbols.items() if self._uniform(values[:, repeat])})
+        uniform, strided = {}, {}
+        for mono, values in self.symbols.items():
+            own = values[:, repeat]
+            if self._uniform(own):
+                uniform[mono] = int(own[0])
+            else:
+                strided[mono] = own
+        runtime = Expr(uniform)
         if runtime.terms:
             value = self._add(value if value is not None else self._start(), materialize(self.builder, _in_bytes(runtime, self), self.bits))
-        for mono, values in self.symbols.items():
-            if not self._uniform(values[:, repeat]):
-                value = self._strided(value if value is not None else self._start(), mono, values[:, repeat])
+        for mono, own in strided.items():
+            value = self._strided(value if value is not None else self._start(), mono, own)
         if value is None:
             base = self.storage.base
             return (base if isinstance(base, ir.Sym) else base.operand), start
@@ -193,7 +197,7 @@ class Addresses:
 
     @staticmethod
     def _uniform(values: np.ndarray) -> bool:
-        return bool((values == values[0]).all())
+        return len(values) == 1 or bool((values == values[0]).all())
 
     def _start(self) -> Value:
         """The address of the storage's first byte in a register."""
@@ -242,6 +246,8 @@ class Addresses:
 
     def _thread_part(self, repeat: int) -> tuple[Value | None, int]:
         """The register with storage + thread part of a repeat, and the constant left for the immediate."""
+        if self.group.size == 1:
+            return None, int(self.physical[0, repeat])
         programs = self._fit(self.linear[:, repeat] if self.swizzle is not None else self.physical[:, repeat])
         start = sum(program.start for _, program in programs)
         if not any(program.digits for _, program in programs):

@@ -51,8 +51,10 @@ class Group:
 
     def _local(self) -> np.ndarray:
         """The indices inside the scope that are active, the same in each of the scope's instances that has any."""
+        if len(self.active) == self.builder.threads and self.builder.threads % self.span == 0:
+            return np.arange(self.span)
         local = np.unique(self.active % self.span)
-        instances = len(np.unique(self.active // self.span))
+        instances = len(self._instances())
         if len(self.active) != len(local) * instances:
             raise TraceError(
                 f"the threads that the guards leave active are not the same in every {self.scope} of the block",
@@ -60,6 +62,10 @@ class Group:
                 legal="a larger scope, or guards that cut between warps",
             )
         return local
+
+    def _instances(self) -> np.ndarray:
+        """The numbers of the scope's instances in the block that have active threads."""
+        return np.arange(1) if self.span >= self.builder.threads else np.unique(self.active // self.span)
 
     def split(self, shape: tuple[int, ...]) -> int | None:
         """How many leading axes of `shape` are the group's; None where no leading axes multiply to its size."""
@@ -90,9 +96,10 @@ class Group:
         if table.thread is None:
             threads = len(self.local)
             return None if self.scope == "thread" or threads == 1 else (min(1, threads - 1), 0, "every thread, as it has no thread axis")
-        constant = np.broadcast_to(table.thread, table.shape).reshape(self.size, rest)
+        constant = table.thread.reshape(self.size, rest)
         for axis, wanted in zip((cbz, cby, cbx), self._cta_digits()):
-            found = np.broadcast_to(table.axes.get(axis, np.zeros((), np.int64)), table.shape).reshape(self.size, rest)
+            along = table.axes.get(axis)
+            found = np.zeros((self.size, rest), np.int64) if along is None else along.reshape(self.size, rest)
             wrong = np.argwhere(found != wanted[:, None])
             if len(wrong):
                 g, e = map(int, wrong[0])
@@ -110,15 +117,15 @@ class Group:
         self, constant: np.ndarray, symbols: dict[Monomial, np.ndarray], shape: tuple[int, ...], rest: int
     ) -> tuple[int, int, str] | None:
         """Compare the owner with the issuing thread in every instance of the scope."""
-        local = np.tile(self.local, self.size // len(self.local))
+        local = np.tile(self.local, self.size // len(self.local)) if self.ctas else self.local
         if not symbols and int(constant.max()) < self.span < self.builder.threads and self.scope != "thread":
             instances = np.zeros(1, np.int64)  # a layout that names no warp means each warp's own
         elif self.scope == "thread":
             instances = self.active
         else:
-            instances = np.unique(self.active // self.span) * self.span
+            instances = self._instances() * self.span
         for start in instances:
-            owner = constant.copy()
+            owner = constant
             thread = int(start) + local
             for monomial, coefficients in symbols.items():
                 factor = np.ones(len(local), np.int64)
@@ -127,9 +134,9 @@ class Group:
                     if values is None:
                         return 0, 0, f"thread {symbol.name} (known only at run time)"
                     factor = factor * values[thread]
-                owner = owner + np.broadcast_to(coefficients, shape).reshape(self.size, rest) * factor[:, None]
-            wrong = np.argwhere(owner != thread[:, None])
-            if len(wrong):
-                g, e = map(int, wrong[0])
+                owner = owner + coefficients.reshape(self.size, rest) * factor[:, None]
+            wrong = owner != thread[:, None]
+            if wrong.any():
+                g, e = map(int, np.argwhere(wrong)[0])
                 return g, e, f"thread {int(owner[g, e])} instead of thread {int(thread[g])}"
         return None

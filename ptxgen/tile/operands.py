@@ -202,7 +202,7 @@ class RegisterOperand(ViewOperand):
                 example=f"{self.coordinates(g, e // self.atom)}, element {e % self.atom}: the layout places it in {found}",
                 legal=f"group axes {group.spelled()} laid out on the thread axes in this order",
             )  # fmt: skip
-        slots = np.broadcast_to(table.m, table.shape).reshape(group.size, repeats, self.atom) // self.storage.container.bits
+        slots = table.m.reshape(group.size, repeats, self.atom) // self.storage.container.bits
         if (slots != slots[:1]).any():
             g, r, a = map(int, np.argwhere(slots != slots[:1])[0])
             raise refuse(
@@ -242,8 +242,8 @@ class RegisterOperand(ViewOperand):
     def check_distinct(self) -> None:
         """Two elements of a destination in one register would overwrite each other."""
         flat = self.slots.reshape(-1)
-        unique, counts = np.unique(flat, return_counts=True)
-        if (counts > 1).any():
+        if len(set(flat.tolist())) != len(flat):
+            unique, counts = np.unique(flat, return_counts=True)
             slot = unique[counts > 1][0]
             one, two = np.flatnonzero(flat == slot)[:2]
             raise refuse(
@@ -285,9 +285,9 @@ class MemoryOperand(ViewOperand):
         width = view.dtype.bits
         if table.thread is not None:
             raise refuse(self.match, self.name, f"{view!r} is memory, but its layout has thread axes", legal="a layout on m alone")
-        linear = np.broadcast_to(table.linear, table.shape).reshape(shape)
-        positions = np.broadcast_to(table.m, table.shape).reshape(shape) if table.separable else linear
-        symbols = {mono: np.broadcast_to(values, table.shape).reshape(shape) for mono, values in table.symbols.items()}
+        linear = table.linear.reshape(shape)
+        positions = table.m.reshape(shape) if table.separable else linear
+        symbols = {mono: values.reshape(shape) for mono, values in table.symbols.items()}
         self._check_consecutive(positions, symbols, width)
         self._check_alignment(positions, symbols, width)
         self.addresses = Addresses(view.builder, group, view, repeats, self.atom)
@@ -296,9 +296,9 @@ class MemoryOperand(ViewOperand):
         if self.atom == 1:
             return
         steps = positions - positions[:, :, :1]
-        wrong = np.argwhere(steps != np.arange(self.atom) * width)
+        wrong = steps != np.arange(self.atom) * width
         name: Monomial | None = next((name for name, values in symbols.items() if (values != values[:, :, :1]).any()), None)
-        if not len(wrong) and name is None:
+        if not wrong.any() and name is None:
             return
         rule = f"the {self.atom} elements behind one address are consecutive in memory"
         legal = f"an atom axis of stride 1; .rearrange or .permute to bring the contiguous axis last, or a .v{self.atom // 2 or 1} form"
@@ -311,7 +311,7 @@ class MemoryOperand(ViewOperand):
                 example=f"{self.coordinates(g, r)}: element {a} is {distance} bytes behind element 0; {_bytes(a * width)} required",
                 legal=legal,
             )  # fmt: skip
-        g, r, a = map(int, wrong[0])
+        g, r, a = map(int, np.argwhere(wrong)[0])
         raise refuse(
             self.match, self.name, f"{self.view!r} is not contiguous along its atom", rule=rule,
             example=f"{self.coordinates(g, r)}: element {a} is {_bytes(steps[g, r, a])} behind element 0; {_bytes(a * width)} required",
@@ -332,9 +332,9 @@ class MemoryOperand(ViewOperand):
                 f"{_bytes(view.storage.align * 8 % access)} behind a multiple of {access // 8}",
                 legal=f"declare {name} with align={access // 8}, or a narrower access",
             )  # fmt: skip
-        wrong = np.argwhere(positions[:, :, 0] % access != 0)
-        if len(wrong):
-            g, r = map(int, wrong[0])
+        wrong = positions[:, :, 0] % access != 0
+        if wrong.any():
+            g, r = map(int, np.argwhere(wrong)[0])
             at = int(positions[g, r, 0])
             raise refuse(
                 self.match, self.name, f"{view!r} is not aligned", rule=rule,
