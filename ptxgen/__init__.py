@@ -37,7 +37,10 @@ _HOMES: dict[str, str] = {
     "abs": "ptxgen.tracing.functions:absolute",
     "min": "ptxgen.tracing.functions:minimum",
     "max": "ptxgen.tracing.functions:maximum",
-    **dict.fromkeys(("if_", "elif_", "else_", "while_", "break_", "continue_", "return_", "exit_", "syncthreads"), "ptxgen.tracing.control"),
+    **dict.fromkeys(
+        ("if_", "elif_", "else_", "while_", "break_", "continue_", "return_", "exit_", "syncthreads"),
+        "ptxgen.tracing.control",
+    ),
     "range": "ptxgen.tracing.control:range_",
     **dict.fromkeys(("ptx", "sink"), "ptxgen.tracing.raw"),
     **dict.fromkeys(("sreg", "tid", "ntid", "ctaid", "nctaid"), "ptxgen.tracing.specials"),
@@ -89,7 +92,7 @@ def _type_named(name: str) -> Any:
     if found is None:
         import difflib
 
-        near = difflib.get_close_matches(name, __dir__(), n=3)
+        near = difflib.get_close_matches(name, sorted({*_HOMES, "tile", *TYPES, *ELEMENT_TYPES}), n=3)
         hint = f"; did you mean {' or '.join('px.' + one for one in near)}?" if near else ""
         raise AttributeError(f"module 'ptxgen' has no attribute {name!r}{hint}")
     return found

@@ -39,6 +39,8 @@ class Problem(NamedTuple):
     source: str
 
     def __str__(self) -> str:
+        if not self.source.strip():  # at the end of the text, or on an empty line: nothing to point at
+            return f"{self.position}: {self.message}"
         # Tabs stay tabs in front of the caret, so that it stands below its character at any tab width.
         indent = "".join("\t" if character == "\t" else " " for character in self.source[: self.position.column - 1])
         return f"{self.position}: {self.message}\n    {self.source}\n    {indent}^"
