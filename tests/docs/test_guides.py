@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 from ptxgen.assemble import assemble
+from ptxgen.cli import main
 from ptxgen.kernels.specialization import Specialization
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,6 +101,18 @@ def test_guide_runs_shows_what_it_prints_and_is_assembled(guide, tmp_path, monke
     assert made, f"{guide.name} defines no kernel"
     for one in made:
         assert one.kernel.name in assemble(one.ptx()).resources
+
+
+def test_commands_of_the_readme_succeed(tmp_path, monkeypatch, capsys):
+    run(ROOT / "README.md", tmp_path, monkeypatch)
+    (tmp_path / "readme.py").rename("mykernels.py")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    lines = [line for _, block in blocks(ROOT / "README.md", "sh") for line in block]
+    assert lines
+    for line in lines:
+        command, *arguments = shlex.split(line, comments=True)
+        assert command == "ptxgen"
+        assert main(arguments) == 0, f"{line}\n{capsys.readouterr()}"
 
 
 def test_every_guide_is_listed_and_every_link_leads_somewhere():
