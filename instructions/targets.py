@@ -81,6 +81,7 @@ def target_set(spec: str) -> frozenset[str]:
     return frozenset(found)
 
 
+@lru_cache(maxsize=256)
 def lowest_target(targets: frozenset[str]) -> str:
     """The member that the most devices can load: the lowest number, plain before ``f`` before ``a``."""
     return min(targets, key=lambda target: (order(target)[0], ("", "f", "a").index(order(target)[1])))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from ptxgen.errors import TraceError
@@ -183,7 +184,9 @@ class Tensor:
                 reversed_strides.append(step)
                 step = step * extent
             strides = tuple(reversed(reversed_strides))
-        return Layout(S[extents:strides]).bind(self.dtype.bits)
+        known = all(isinstance(one, int) for one in (*extents, *strides))
+        layout = _static_layout(extents, strides) if known else Layout(S[extents:strides])
+        return layout.bind(self.dtype.bits)
 
     def dims(self) -> list[Dim]:
         """The named dims in shape and strides."""
@@ -191,6 +194,14 @@ class Tensor:
 
     def __repr__(self) -> str:
         return f"px.Tensor({self.shape}, {self.dtype})"
+
+
+@lru_cache(maxsize=64)
+def _static_layout(extents: tuple[int, ...], strides: tuple[int, ...]) -> Layout:
+    """The same object for the same extents and strides: its table of positions is computed once for all kernels."""
+    from ptxgen.layouts import S
+
+    return Layout(S[extents:strides])
 
 
 def _extent(one: Any) -> int | Dim:
@@ -240,8 +251,12 @@ def parameters_of(function: Callable[..., Any], local: Mapping[str, Any]) -> tup
         Where an annotation is missing or is nothing that a kernel takes.
     """
     found = []
-    for parameter in inspect.signature(function).parameters.values():
-        annotation = _resolve(parameter.annotation, function, local, parameter.name)
+    parameters = inspect.signature(function).parameters.values()
+    scope: dict[str, Any] = {}
+    if any(isinstance(parameter.annotation, str) for parameter in parameters):
+        scope = {**vars(typing), **function.__globals__, **inspect.getclosurevars(function).nonlocals, **local}
+    for parameter in parameters:
+        annotation = _resolve(parameter.annotation, function, scope, parameter.name)
         if isinstance(annotation, Constant):
             if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
                 raise TraceError(
@@ -276,9 +291,8 @@ def _wrong_parameter(parameter: inspect.Parameter, annotation: Any) -> str:
     return f"is annotated {annotation.__name__ if isinstance(annotation, type) else repr(annotation)}"
 
 
-def _resolve(annotation: Any, function: Callable[..., Any], local: Mapping[str, Any], name: str) -> Any:
+def _resolve(annotation: Any, function: Callable[..., Any], scope: dict[str, Any], name: str) -> Any:
     if isinstance(annotation, str):
-        scope = {**vars(typing), **function.__globals__, **inspect.getclosurevars(function).nonlocals, **local}
         try:
             annotation = eval(annotation, scope)  # the user's own annotation, as typing.get_type_hints evaluates it
         except Exception as error:

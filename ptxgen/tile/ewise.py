@@ -67,12 +67,19 @@ def ewise(function: Callable[..., Any], dst: View | tuple[View, ...], *srcs: Any
         raise error.of("tile.ewise").at(where) from None
 
 
+_VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+
 def _check_function(function: Any, srcs: tuple[Any, ...]) -> None:
     """A function, and one that takes as many arguments as there are sources."""
     if not callable(function):
         raise TraceError(
             f"{function!r} is no function", legal='px.tile.ewise(lambda x: x + 1, destination, source, scope="cta"): the function first'
         )
+    code = getattr(function, "__code__", None)
+    if code is not None and inspect.isfunction(function) and not code.co_flags & _VARIADIC and not code.co_kwonlyargcount:
+        if code.co_argcount == len(srcs):  # a plain function, as nearly all are
+            return
     try:
         signature = inspect.signature(function)
     except ValueError:  # some functions written in C have none: then the call itself tells

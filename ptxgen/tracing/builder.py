@@ -140,6 +140,7 @@ _CLASSES: dict[tuple[bool, int], tuple[str, str]] = {
     (True, 32): ("f32", "%f"),
     (True, 64): ("f64", "%fd"),
 }
+_DECLARED = {prefix: declared for declared, prefix in _CLASSES.values()}
 
 
 @lru_cache(maxsize=None)
@@ -238,16 +239,15 @@ class Builder:
 
     def count(self, used: dict[str, int]) -> None:
         """Set the number of registers of each prefix that are declared."""
-        prefixes = {prefix: declared for declared, prefix in _CLASSES.values()}
-        self._counts = {prefixes[prefix]: number for prefix, number in used.items() if number}
+        self._counts = {_DECLARED[prefix]: number for prefix, number in used.items() if number}
 
     def release(self, register: ir.Reg) -> None:
         """Take back the register that was handed out last, which nothing names any more."""
-        for declared, prefix in _CLASSES.values():
-            if register.name == f"{prefix}{self._counts.get(declared, 0) - 1}":
-                self._counts[declared] -= 1
-                self.registers[prefix].pop()
-                self.droppable.discard(register.name)  # the next one of this name may be an instruction's that the user named
+        prefix = register.name.rstrip("0123456789")
+        if self.registers[prefix][-1:] == [register]:
+            self._counts[_DECLARED[prefix]] -= 1
+            self.registers[prefix].pop()
+            self.droppable.discard(register.name)  # the next one of this name may be an instruction's that the user named
 
     def label(self, stem: str) -> str:
         """A fresh label such as ``$L_loop_1``."""
@@ -516,8 +516,11 @@ class Builder:
 
     def active_threads(self) -> np.ndarray:
         """The threads that comparisons of thread indices with constants leave active here, by linear index, ascending."""
+        facts = self.facts()
+        if not facts:
+            return np.arange(self.threads)
         active = np.ones(self.threads, dtype=bool)
-        for fact in self.facts():
+        for fact in facts:
             values = self.over_threads(fact)
             if values is not None:
                 active &= values >= 0

@@ -49,7 +49,15 @@ class Scalar(Value):
         expr: Expr | None = None,
         facts: ranges.Facts = ((), ()),
     ) -> None:
-        super().__init__(builder, type, operand, region, where, expr, facts)
+        # As Value.__init__, written out: most of what a trace makes is one of these.
+        self.builder = builder
+        self.type = type
+        self.operand = operand
+        self.region = region
+        self.where = where
+        self.expr = expr
+        self.facts = facts
+        self._described = None
         self.uniform = False
 
     def __repr__(self) -> str:
