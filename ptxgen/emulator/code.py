@@ -120,7 +120,7 @@ class Code:
         if statement.guard is not None:
             condition = guard_source(low, statement.guard)
             if op.control is not None:
-                op.control = guarded_control(condition, op.control)
+                op.control = guarded_control(condition, op.control, statement)
             else:
                 assert op.run is not None
                 op.run = guarded_run(condition, op.run)

@@ -283,8 +283,9 @@ def guarded_run(condition: Get, run: Run) -> Run:
     return masked
 
 
-def guarded_control(condition: Get, control: Control) -> Control:
+def guarded_control(condition: Get, control: Control, statement: Instruction | Call) -> Control:
     """Give the threads whose guard holds to `control`; the others go on behind it."""
+    uniform = "uni" in statement.opcode.split(".")
 
     def split(wave: Wave, group: Group) -> list[Group]:
         active, rest = _partition(condition(wave, wave.frame(group), group.index), group.index)
@@ -292,9 +293,20 @@ def guarded_control(condition: Get, control: Control) -> Control:
             return control(wave, group)
         if active is not None and len(active) == 0:
             return [group.at(group.pc + 1)]
+        if uniform:
+            _check_uniform(wave, active, rest, statement)
         return [*control(wave, group.part(active)), group.part(rest).at(group.pc + 1)]
 
     return split
+
+
+def _check_uniform(wave: Wave, taken: Array, others: Array, statement: Instruction | Call) -> None:
+    """Report the warps whose threads part where ``.uni`` promises that those of a warp go one way."""
+    warp = wave.threads.warp
+    torn = np.isin(warp[taken], warp[others])
+    if torn.any():
+        message = "threads of one warp go different ways, and .uni promises that they do not"
+        wave.reports.add("branch", message, statement, wave.threads, taken[torn])
 
 
 _EMPTY = np.zeros(0, np.int64)
