@@ -113,17 +113,20 @@ def _dim_comparison(one: Dim, other: Any, name: str, same: bool) -> Any:
     return same if builder is None else getattr(one.__ptxgen_value__(builder), name)(other)
 
 
-def _delegate(name: str) -> Callable[[Dim, Any], Any]:
-    def method(self: Dim, other: Any) -> Any:
+def _delegate(name: str) -> Callable[..., Any]:
+    def method(self: Dim, *others: Any) -> Any:
         from ptxgen.tracing.builder import current
 
-        return getattr(self.__ptxgen_value__(current(f"dim {self.name} in arithmetic")), name)(other)
+        return getattr(self.__ptxgen_value__(current(f"dim {self.name} in arithmetic")), name)(*others)
 
     return method
 
 
-for _name in ("floordiv", "mod", "lshift", "rshift", "and", "or", "xor", "lt", "le", "gt", "ge"):
+_OPERATORS = ("truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and", "or", "xor")
+for _name in (*_OPERATORS, *(f"r{_one}" for _one in _OPERATORS), "lt", "le", "gt", "ge", "neg", "pos", "invert", "abs"):
     setattr(Dim, f"__{_name}__", _delegate(f"__{_name}__"))
+for _name in ("to", "bitcast"):
+    setattr(Dim, _name, _delegate(_name))
 
 
 def dim(name: str, multiple_of: int = 1, dtype: Type = u32) -> Dim:
@@ -153,6 +156,8 @@ class Tensor:
             found = "the type stands first" if isinstance(shape, Type) else f"{dtype!r} is no element type"
             legal = "px.Tensor((4, 8), px.f32): a shape, then px.f32, px.bf16, px.u8, ..."
             raise TraceError(f"px.Tensor: {found}", where=here(), legal=legal)
+        if dtype.kind == "pred":
+            raise TraceError("px.Tensor: memory holds no predicates", where=here(), legal="px.u8, and x != 0 for a predicate")
         self.shape = tuple(_extent(one) for one in (shape if isinstance(shape, (tuple, list)) else (shape,)))
         self.dtype = dtype
         self.align = align if align is not None else max(1, dtype.bits // 8)

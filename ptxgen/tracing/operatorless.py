@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 __all__ = ["operatorless"]
 
 _BINARY = {
-    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "and": "&", "or": "|", "xor": "^",
-    "lshift": "<<", "rshift": ">>",
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@", "and": "&", "or": "|",
+    "xor": "^", "lshift": "<<", "rshift": ">>",
 }  # fmt: skip
 _OTHERS = {
     "neg": "-", "pos": "+", "invert": "~", "abs": "abs()", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",

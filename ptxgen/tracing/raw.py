@@ -12,11 +12,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ptxgen import ir
-from ptxgen.errors import InstructionError, TraceError
+from ptxgen.errors import InstructionError, PtxgenError, TraceError
 from ptxgen.instructions import language
 from ptxgen.instructions.checking import Given
 from ptxgen.instructions.grammar import Slot
 from ptxgen.instructions.registry import Match, lookup
+from ptxgen.instructions.special import special_register
 from ptxgen.instructions.types import Type, pred
 from ptxgen.tracing.access import check_access
 from ptxgen.tracing.builder import Builder, Value, current, given_register
@@ -64,10 +65,19 @@ class _Reading(NamedTuple):
     changed: frozenset[int]
 
 
+_NAMES = ("label", "function", "branch targets", "call targets")
+
+
 @lru_cache(maxsize=None)
 def _readings(opcode: str) -> tuple[_Reading, ...]:
     found = []
     for match in lookup(opcode):
+        if any(contract.kind in _NAMES for contract in match.entry.operands.values()):
+            raise InstructionError(
+                "a traced kernel has no labels and functions that it could go to", opcode=opcode, section=match.entry.section,
+                rule="control goes to a name, and names in the text are ptxgen's to place",
+                legal="px.if_, px.while_, px.break_, px.continue_, px.return_; a Python function is inlined",
+            )  # fmt: skip
         for slots in match.form.operand_lists:
             results = tuple(at for at, slot in enumerate(slots) if _is_result(match, slot))
             inputs = tuple(at for at in range(len(slots)) if at not in results)
@@ -353,6 +363,7 @@ def _scalar(builder: Builder, match: Match, contract: language.Operand | None, g
         return operand(builder, given.__ptxgen_value__(builder), where)
     if isinstance(given, str):
         if given.startswith("%"):
+            _check_register(given, where)
             name, _, part = given.partition(".")
             return ir.Reg(name, part or None), Given("register", given)
         return ir.Sym(given), Given("symbol", given)
@@ -363,6 +374,14 @@ def _scalar(builder: Builder, match: Match, contract: language.Operand | None, g
         where=where,
         legal="a traced scalar, a px.reg, a number, a tuple of these for a vector, a view for an address",
     )
+
+
+def _check_register(given: str, where: Where) -> None:
+    """Refuse registers by name, but for special ones: a kernel's own have no names that a user could know."""
+    try:
+        special_register(given)
+    except PtxgenError as error:
+        raise TraceError(str(error), where=where, legal='px.sreg, or a special register by its name, such as "%clock"') from None
 
 
 def _number(builder: Builder, match: Match, contract: language.Operand | None, given: Any, where: Where) -> Described:

@@ -7,6 +7,8 @@ Names are PTX's own: ``px.tid.x``, ``px.sreg.laneid``, ``px.sreg.cluster_ctarank
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from ptxgen import ir
 from ptxgen.errors import PtxgenError, TraceError
 from ptxgen.instructions.special import SpecialRegister, special_register
@@ -48,6 +50,11 @@ class Vector:
 
     def __repr__(self) -> str:
         return f"px.{self.name}"
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise _no_component(self, "an index, a call or unpacking")
+
+    __getitem__ = __call__ = __iter__ = _refuse
 
     def __getattr__(self, name: str) -> Scalar:
         if name.startswith("__"):

@@ -107,12 +107,14 @@ def shared(
     tile = _bound(layout, extents, dtype, "px.shared")
     if tile.table().thread is not None:
         raise LayoutError(f"px.shared: {layout!r} has thread axes; all threads share the memory, so strides are on m alone")
+    if dtype.kind == "pred":
+        raise TraceError("px.shared: memory holds no predicates", where=here(), legal="px.u8, and x != 0 for a predicate")
     period = tile.swizzle.period if tile.swizzle is not None else 1
     align = max(16, period) if align is None else align
-    if align & (align - 1) or align < max(1, dtype.bits // 8) or align % period:
+    if isinstance(align, bool) or not isinstance(align, int) or align & (align - 1) or align < max(1, dtype.bits // 8) or align % period:
         least = max(1, dtype.bits // 8, period)
         reason = "the period of its swizzle" if period == least > 1 else f"the size of an element of .{dtype.name}"
-        raise LayoutError(f"px.shared: align={align} is no power of two of at least {least} bytes, {reason}")
+        raise LayoutError(f"px.shared: align={align!r} is no power of two of at least {least} bytes, {reason}")
     lo, hi = (int(end) for end in tile.span())  # type: ignore[arg-type]
     if lo < 0:
         raise LayoutError(f"px.shared: {layout!r} begins {-lo // 8} bytes before its storage; add {-lo // dtype.bits}")

@@ -6,6 +6,7 @@ gives another view of the same storage; whatever part it selects is proved to li
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from typing import Any, Union
 
@@ -87,8 +88,11 @@ def index_expr(index: Any, builder: Builder, what: str) -> Scalar:
             )
         expr = value.expr if value.expr is not None else builder.symbol(_name(value), value)
         return expr if expr.constant is None else expr.constant
-    if hasattr(index, "__index__"):
-        return int(index.__index__())
+    if hasattr(index, "__index__") and not isinstance(index, bool):
+        try:
+            return int(index.__index__())
+        except TypeError:  # an array of indices
+            pass
     raise TraceError(f"{what} is {index!r}, which is no index", where=here(), legal="an int, a traced integer, or a slice of these")
 
 
@@ -111,6 +115,31 @@ def _no_value(view: View, symbol: str) -> TraceError:
 def _word(dtype: Type) -> str:
     """The type that ld has for an element."""
     return dtype.name if dtype.lanes == 1 and (dtype.is_integer or dtype.name in ("f32", "f64")) else f"b{dtype.bits}"
+
+
+# What other libraries call what a view can do.
+_ELSEWHERE = {
+    **dict.fromkeys(("T", "transpose"), "x.permute(1, 0)"),
+    **dict.fromkeys(("reshape", "flatten", "ravel"), "x.view(shape)"),
+    **dict.fromkeys(("astype", "to"), "x.view(dtype) keeps the bits, tile.apply with a cvt converts"),
+    "load": "px.ptx.ld.global_.f32(x[i])",
+    "store": "px.ptx.st.global_.f32(x[i], value)",
+}
+_METHODS = ("view", "rearrange", "permute", "sub", "shape", "dtype", "layout", "ndim", "space")
+
+
+class _Dimension(Expr):
+    """A named runtime extent of a view: an expression to prove with, and a traced integer wherever one is computed with."""
+
+    __slots__ = ()
+
+    def __ptxgen_value__(self, builder: Builder) -> Value:
+        return builder.value_of(self.symbols[0])
+
+
+def _dimension(extent: Expr) -> Expr:
+    named = len(extent.symbols) == 1 and extent == Expr.of(extent.symbols[0])
+    return _Dimension(extent.terms) if named else extent
 
 
 @operatorless(_no_value)
@@ -154,7 +183,7 @@ class View:
 
     @property
     def shape(self) -> tuple[Scalar, ...]:
-        return self.layout.shape
+        return tuple(one if isinstance(one, int) else _dimension(one) for one in self.layout.shape)
 
     @property
     def ndim(self) -> int:
@@ -175,6 +204,12 @@ class View:
         """Name, shape, type and space."""
         shape = ", ".join(map(str, self.shape))
         return f"{name or self.storage.name}[{shape}] {self.dtype.name} in .{self.space}"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        near = _ELSEWHERE.get(name) or "".join(f"x.{one}" for one in difflib.get_close_matches(name, _METHODS, n=1))
+        raise AttributeError(f"a view has no attribute {name!r}{f'; {near}' if near else ''}")
 
     def __setitem__(self, index: Any, value: Any) -> None:
         word = _word(self.dtype)
@@ -215,6 +250,8 @@ class View:
         given = list(shape_or_dtype)
         if given and isinstance(given[0], Type):
             dtype = given.pop(0)
+        if dtype is not None and not isinstance(dtype, Type):
+            raise TraceError(f"{dtype!r} is no element type", where=here(), legal="x.view(px.b32), x.view((4, 8), dtype=px.b32)")
         layout = self.layout if dtype is None else self._retyped(dtype)
         if given:
             shape = given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
@@ -232,6 +269,8 @@ class View:
 
     def rearrange(self, pattern: str, **sizes: int) -> View:
         """Split, permute and merge axes by an einops pattern: ``v.rearrange("(w l) c -> w l c", l=32)``."""
+        if not isinstance(pattern, str):
+            raise TraceError(f"rearrange takes a pattern as text, not {pattern!r}", where=here(), legal='x.rearrange("a b -> b a")')
         return self._with(self.layout.rearrange(pattern, **sizes))
 
     def permute(self, *order: int) -> View:
@@ -302,6 +341,8 @@ class View:
                 legal="x.sub((start,), (4,)), which states a static length, or px.range over single elements",
             )
         if isinstance(start, int) and isinstance(stop, int):
+            if isinstance(extent, int):
+                start, stop = (end + extent if end < 0 else end for end in (start, stop))
             return slice(start, stop, step)  # constant bounds are the layout's to check
         self._prove_inside(axis, start, length.constant - 1)
         return slice(start, stop, step)
@@ -328,7 +369,10 @@ class View:
         extent, end = self.shape[axis], Expr.of(start) + last
         index = f"index {start}{f' to {end}' if last else ''} of axis {axis} of {self!r}"
         if goal.constant is not None:
-            inside = f"0 to {extent - 1 - last}" if isinstance(extent, int) and extent > last else "none: the part is larger than the axis"
+            if not isinstance(extent, int):
+                last_one = f"{extent} - 1"
+                return TraceError(f"{index} is not {rule}", where=here(), legal=f"0 or more; x[{last_one}] is the last")
+            inside = f"0 to {extent - 1 - last}" if extent > last else "none: the part is larger than the axis"
             return TraceError(f"{index} is not {rule}", where=here(), legal=f"starts {inside}" if last else f"indices {inside}")
         facts = self.builder.facts()
         launched = [Expr.of(one) - 1 for one in goal.symbols if one.lo == 0 and one.key == (tuple, ("dim", one.name))]
