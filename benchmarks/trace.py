@@ -8,9 +8,11 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,31 +26,35 @@ REPEATS = 128
 
 
 def seconds(call: Callable[[], Any], rounds: int = 40) -> float:
-    """The median of `rounds` calls, after three to warm up."""
+    """The median processor time of `rounds` calls, after three to warm up."""
     for _ in range(3):
         call()
     times = []
     for _ in range(rounds):
-        start = time.perf_counter()
+        start = time.process_time()
         call()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return statistics.median(times)
 
 
-def import_milliseconds() -> float:
-    """`import ptxgen` over numpy, bytecode cached: the median of fresh interpreters. The names of a kernel are loaded too."""
-    text = (
-        "import time, numpy; start = time.perf_counter(); import ptxgen as px; "
-        "px.kernel, px.Tensor, px.f32, px.S, px.local, px.tile; print(time.perf_counter() - start)"
-    )
-    run = [sys.executable, "-c", text]
-    return 1e3 * statistics.median(float(subprocess.run(run, capture_output=True, text=True, check=True).stdout) for _ in range(7))
+def additions() -> None:
+    """Three million additions: how fast this machine's Python is at the moment."""
+    total = 0
+    for number in range(3_000_000):
+        total += number
 
 
-def bare_import_milliseconds() -> float:
-    text = "import time, numpy; start = time.perf_counter(); import ptxgen; print(time.perf_counter() - start)"
-    run = [sys.executable, "-c", text]
-    return 1e3 * statistics.median(float(subprocess.run(run, capture_output=True, text=True, check=True).stdout) for _ in range(7))
+def import_milliseconds(names: str = "px") -> float:
+    """`import ptxgen` over numpy, and what loads the names: the median of fresh interpreters that find the bytecode cached."""
+    text = f"import time, numpy; start = time.process_time(); import ptxgen as px; {names}; print(time.process_time() - start)"
+    with tempfile.TemporaryDirectory() as cache:
+        settings = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": cache}
+
+        def run() -> float:
+            return float(subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, env=settings).stdout)
+
+        run()
+        return 1e3 * statistics.median(run() for _ in range(9))
 
 
 registers = px.Layout(S[(2, 32, 3, 4) : (1 @ warpid, 1 @ laneid, 4, 1)])
@@ -109,8 +115,9 @@ def pyptx_milliseconds() -> float | None:
 
 def measure() -> dict[str, float | None]:
     return {
-        "import over numpy, ms": bare_import_milliseconds(),
-        "import and the names of a kernel, ms": import_milliseconds(),
+        "three million additions, ms": 1e3 * seconds(additions, 5),
+        "import over numpy, ms": import_milliseconds(),
+        "import and the names of a kernel, ms": import_milliseconds("px.kernel, px.Tensor, px.f32, px.S, px.local, px.tile"),
         "trace + write of add_one_tile, ms": 1e3 * seconds(add_one),
         "lines of its text": float(len(add_one().splitlines())),
         "pyptx: trace + emit of its vector add, ms": pyptx_milliseconds(),
