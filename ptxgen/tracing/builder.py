@@ -460,6 +460,8 @@ class Builder:
             x, y, _ = self.block
             threads = np.arange(self.threads, dtype=np.int64)
             self.thread_arrays[symbol] = {"x": threads % x, "y": threads // x % y, "z": threads // (x * y)}[part]
+        elif base == "laneid":  # warps are 32 consecutive threads of the block (CUDA C++ Programming Guide, "SIMT Architecture")
+            self.thread_arrays[symbol] = np.arange(self.threads, dtype=np.int64) % 32
         return value
 
     @property
