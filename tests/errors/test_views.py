@@ -1,11 +1,14 @@
-"""Views that leave their tensor, storage that cannot be, layouts that say something else than the tile."""
+"""Views that leave their tensor, and what NumPy or PyTorch would allow."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 import ptxgen as px
-from ptxgen import LayoutError, S, Swizzle, TraceError, b32, bf16, f32, laneid, u32
+from ptxgen import LayoutError, TraceError, b32, bf16, f32, u32
 from tests.errors.refusal import refused
 
 n = px.dim("n")
@@ -341,7 +344,102 @@ def test_length_of_a_runtime_tensor():
 """)
 
 
-# ---- other shapes and types ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda x: x.T, "a view has no attribute 'T'; x.permute(1, 0)"),
+        (lambda x: x.reshape(8), "a view has no attribute 'reshape'; x.view(shape)"),
+        (lambda x: x.astype(b32), "a view has no attribute 'astype'; x.view(dtype) keeps the bits, tile.apply with a cvt converts"),
+        (lambda x: x.load(), "a view has no attribute 'load'; px.ptx.ld.global_.f32(x[i])"),
+        (lambda x: x.permut(1, 0), "a view has no attribute 'permut'; x.permute"),
+    ],
+)
+def test_methods_of_other_libraries(use: Any, message: str):
+    @px.kernel(grid=1, block=1)
+    def kernel(A: px.Tensor((4, 8), f32)):
+        use(A)
+
+    with pytest.raises(AttributeError) as caught:
+        kernel.specialize()
+    assert str(caught.value) == message
+
+
+def test_index_by_an_array():
+    @px.kernel(grid=1, block=1)
+    def kernel(A: px.Tensor((4, 8), f32)):
+        A[np.array([0, 1])]  # <- here
+
+    refused(TraceError, kernel, """
+<here>: index 0 is array([0, 1]), which is no index
+  line: <source>
+  legal: an int, a traced integer, or a slice of these
+""")
+
+
+def test_index_by_none():
+    @px.kernel(grid=1, block=1)
+    def kernel(A: px.Tensor((4, 8), f32)):
+        A[None, 0]  # <- here
+
+    refused(TraceError, kernel, """
+<here>: index 0 is None, which is no index
+  line: <source>
+  legal: an int, a traced integer, or a slice of these
+""")
+
+
+def test_last_element_of_a_runtime_extent():
+    @px.kernel(grid=1, block=1)
+    def kernel(A: px.Tensor((n,), f32)):
+        A[-1]  # <- here
+
+    refused(TraceError, kernel, """
+<here>: index -1 of axis 0 of A[n] f32 in .global is not at least 0
+  line: <source>
+  legal: 0 or more; x[n - 1] is the last
+""")
+
+
+def test_element_as_a_python_number():
+    @px.kernel(grid=1, block=1)
+    def kernel(A: px.Tensor((4,), u32), B: px.Tensor((4,), f32)):
+        B[A[0]]  # <- here
+
+    refused(TraceError, kernel, """
+<here>: A[] u32 in .global is used with a Python int
+  line: <source>
+  why: a view says where values are; it has none itself
+  legal: load it: px.ptx.ld.global_.u32(...) of one element gives a traced scalar
+""")
+
+
+def test_extents_of_views_are_traced_integers():
+    """`A.shape[0]` of a named dim is what the dim is: usable in guards, bounds of loops and arithmetic."""
+
+    @px.kernel(grid=lambda n: n, block=1)
+    def by_shape(A: px.Tensor((n,), f32)):
+        with px.if_(px.ctaid.x < A.shape[0]):
+            px.ptx.st.global_.f32(A[px.ctaid.x], 1.0)
+
+    @px.kernel(grid=lambda n: n, block=1)
+    def by_name(A: px.Tensor((n,), f32)):
+        with px.if_(px.ctaid.x < n):
+            px.ptx.st.global_.f32(A[px.ctaid.x], 1.0)
+
+    assert by_shape.ptx(comments=False).replace("by_shape", "by_name") == by_name.ptx(comments=False)
+
+
+def test_negative_starts_count_from_the_end():
+    @px.kernel(grid=1, block=1)
+    def kernel(A: px.Tensor((8,), f32)):
+        px.ptx.st.global_.f32(A[-1], 1.0)
+        px.ptx.st.global_.f32(A[-2:][0], 1.0)
+
+    text = kernel.ptx(comments=False)
+    assert "+28]" in text and "+24]" in text
+
+
+# ---- other shapes and types -----------------------------------------------------------------------------------------------
 
 
 def test_view_of_another_size():
@@ -397,265 +495,4 @@ def test_permute_with_a_repeated_axis():
     refused(LayoutError, kernel, """
 <here>: the order (0, 0) does not name each of the 2 dimensions of shape (8, 4) once
   line: <source>
-""")
-
-
-# ---- layouts ------------------------------------------------------------------------------------------------------------
-
-
-def test_three_extents_with_two_strides():
-    @px.kernel(grid=1, block=1)
-    def kernel():
-        px.local((4, 8, 2), f32, layout=S[(4, 8, 2) : (1, 1)])  # <- here
-
-    refused(LayoutError, kernel, """
-<here>: S[(4, 8, 2) : (1, 1)]: 3 extents against 2 strides
-  line: <source>
-""")
-
-
-def test_lane_64():
-    @px.kernel(grid=1, block=64)
-    def kernel():
-        px.local((64, 4), f32, layout=S[(64, 4) : (1 @ laneid, 1)])  # <- here
-
-    refused(LayoutError, kernel, """
-<here>: laneid reaches 63 at coordinate (63, 0); a warp has lanes 0..31: write warpid and laneid, or use tx
-  line: <source>
-""")
-
-
-def test_layout_as_text():
-    @px.kernel(grid=1, block=1)
-    def kernel():
-        px.local((32, 4), f32, layout="S[(32, 4) : (1@laneid, 1)]")  # <- here
-
-    refused(LayoutError, kernel, """
-<here>: a layout is built from S[extents : strides], not from 'S[(32, 4) : (1@laneid, 1)]'
-  line: <source>
-""")
-
-
-def test_axis_that_does_not_exist():
-    with pytest.raises(AttributeError) as caught:
-        S[(32, 4) : (1 @ px.lane, 1)]
-    assert str(caught.value) == "module 'ptxgen' has no attribute 'lane'; did you mean px.laneid or px.range or px.TLane?"
-
-
-def test_layout_of_another_shape():
-    @px.kernel(grid=1, block=32)
-    def kernel():
-        px.local((32, 8), f32, layout=S[(32, 4) : (1 @ laneid, 1)])  # <- here
-
-    refused(LayoutError, kernel, """
-<here>: px.local: the layout has shape (32, 4), 128 elements, the tile (32, 8), 256; it has one position for every element of the tile
-  line: <source>
-""")
-
-
-def test_layout_that_is_none():
-    @px.kernel(grid=1, block=32)
-    def kernel():
-        px.local((32, 8), f32, layout=(8, 1))  # <- here
-
-    refused(LayoutError, kernel, """
-<here>: a layout is built from S[extents : strides], not from (8, 1)
-  line: <source>
-""")
-
-
-def test_negative_register_positions():
-    @px.kernel(grid=1, block=1)
-    def kernel():
-        px.local(4, f32, layout=S[(4,) : (-1,)])  # <- here
-
-    refused(LayoutError, kernel, """
-<here>: px.local: S[(4,) : (-1,)] puts an element at position -3 of its thread; positions begin at 0: add 3
-  line: <source>
-""")
-
-
-def test_swizzled_registers():
-    @px.kernel(grid=1, block=1)
-    def kernel():
-        px.local((8, 64), bf16, layout=px.Layout(S[(8, 64)], swizzle=Swizzle.B128))  # <- here
-
-    refused(LayoutError, kernel, """
-<here>: px.local: registers have names and no addresses, so a swizzle means nothing; leave it out
-  line: <source>
-""")
-
-
-# ---- px.local and px.shared -----------------------------------------------------------------------------------------------
-
-
-def test_empty_tile():
-    @px.kernel(grid=1, block=1)
-    def kernel():
-        px.local((4, 0), f32)  # <- here
-
-    refused(TraceError, kernel, """
-<here>: the extent 0 of a tile is no positive int
-  line: <source>
-  why: registers and shared memory are allotted before the kernel runs
-  legal: an int, or a px.constexpr parameter
-""")
-
-
-def test_tile_of_runtime_extent():
-    @px.kernel(grid=1, block=1)
-    def kernel(A: px.Tensor((n,), f32)):
-        px.local(n, f32)  # <- here
-
-    refused(TraceError, kernel, """
-<here>: the extent n of a tile is no positive int
-  line: <source>
-  why: registers and shared memory are allotted before the kernel runs
-  legal: an int, or a px.constexpr parameter
-""")
-
-
-def test_shared_tile_of_traced_extent():
-    @px.kernel(grid=1, block=1)
-    def kernel(k: u32):
-        px.shared(k, f32)  # <- here
-
-    refused(TraceError, kernel, """
-<here>: the extent <k: u32> of a tile is no positive int
-  line: <source>
-  why: registers and shared memory are allotted before the kernel runs
-  legal: an int, or a px.constexpr parameter
-""")
-
-
-def test_type_as_text():
-    @px.kernel(grid=1, block=1)
-    def kernel():
-        px.local(4, "f32")  # <- here
-
-    refused(TraceError, kernel, """
-<here>: px.local: 'f32' is no element type
-  line: <source>
-  legal: px.local((4, 8), px.f32): a shape, then px.f32, px.bf16, px.u8, ...
-""")
-
-
-def test_type_of_numpy():
-    import numpy as np
-
-    @px.kernel(grid=1, block=1)
-    def kernel():
-        px.shared(4, np.float32)  # <- here
-
-    refused(TraceError, kernel, """
-<here>: px.shared: <class 'numpy.float32'> is no element type
-  line: <source>
-  legal: px.shared((4, 8), px.f32): a shape, then px.f32, px.bf16, px.u8, ...
-""")
-
-
-def test_type_left_out_of_its_place():
-    @px.kernel(grid=1, block=1)
-    def kernel():
-        px.local(f32, 4)  # <- here
-
-    refused(TraceError, kernel, """
-<here>: px.local: the type stands first
-  line: <source>
-  legal: px.local((4, 8), px.f32): a shape, then px.f32, px.bf16, px.u8, ...
-""")
-
-
-def test_container_narrower_than_the_elements():
-    @px.kernel(grid=1, block=1)
-    def kernel():
-        px.local(4, f32, container=px.b16)  # <- here
-
-    refused(LayoutError, kernel, """
-<here>: px.local: a .b16 register does not hold whole elements of .f32; a container has a multiple of 32 bits
-  line: <source>
-""")
-
-
-def test_shared_layout_with_thread_axes():
-    @px.kernel(grid=1, block=32)
-    def kernel():
-        px.shared((32, 4), f32, layout=S[(32, 4) : (1 @ laneid, 1)])  # <- here
-
-    refused(LayoutError, kernel, """
-<here>: px.shared: S[(32, 4) : (1 @ laneid, 1)] has thread axes; all threads share the memory, so strides are on m alone
-  line: <source>
-""")
-
-
-def test_swizzled_shared_tile_aligned_too_little():
-    @px.kernel(grid=1, block=32)
-    def kernel():
-        px.shared((8, 64), bf16, layout=px.Layout(S[(8, 64)], swizzle=Swizzle.B128), align=128)  # <- here
-
-    refused(LayoutError, kernel, """
-<here>: px.shared: align=128 is no power of two of at least 1024 bytes, the period of its swizzle
-  line: <source>
-""")
-
-
-def test_shared_alignment_that_is_no_power_of_two():
-    @px.kernel(grid=1, block=32)
-    def kernel():
-        px.shared(8, f32, align=24)  # <- here
-
-    refused(LayoutError, kernel, """
-<here>: px.shared: align=24 is no power of two of at least 4 bytes, the size of an element of .f32
-  line: <source>
-""")
-
-
-def test_shared_tile_that_begins_before_its_storage():
-    @px.kernel(grid=1, block=32)
-    def kernel():
-        px.shared((8, 4), f32, layout=S[(8, 4) : (-4, 1)])  # <- here
-
-    refused(LayoutError, kernel, """
-<here>: px.shared: S[(8, 4) : (-4, 1)] begins 112 bytes before its storage; add 28
-  line: <source>
-""")
-
-
-def test_more_shared_memory_than_any_device_has():
-    @px.kernel(grid=1, block=32)
-    def kernel():
-        px.shared((512, 1024), px.u8)  # <- here
-
-    refused(TraceError, kernel, """
-<here>: the kernel declares 524288 bytes of shared memory with this tile
-  line: <source>
-  why: a block has at most 232448 bytes (227 KiB) on any device
-  legal: a smaller tile, or fewer stages
-""")
-
-
-def test_no_stage():
-    @px.kernel(grid=1, block=32)
-    def kernel():
-        px.shared((8, 4), f32, stages=0)  # <- here
-
-    refused(TraceError, kernel, """
-<here>: the extent 0 of a tile is no positive int
-  line: <source>
-  why: registers and shared memory are allotted before the kernel runs
-  legal: an int, or a px.constexpr parameter
-""")
-
-
-def test_stage_past_the_last():
-    @px.kernel(grid=1, block=32)
-    def kernel(stage: u32):
-        s = px.shared((8, 4), f32, stages=3)
-        s[stage]  # <- here
-
-    refused(TraceError, kernel, """
-<here>: index stage of axis 0 of s[3, 8, 4] f32 in .shared is not proved to be below 3
-  line: <source>
-  why: it leaves the tensor for stage = 4294967294
-  legal: guard it: with px.if_(stage < 3): ...; or make the extents divide
 """)
