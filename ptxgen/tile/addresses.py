@@ -7,7 +7,7 @@ are known.
 
 from __future__ import annotations
 
-from math import prod
+from math import gcd, prod
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from ptxgen import ir
 from ptxgen.errors import InstructionError, TraceError
 from ptxgen.instructions.checking import Given
 from ptxgen.instructions.types import s64, u32, u64
-from ptxgen.layouts.expr import Expr, Monomial, Symbol
+from ptxgen.layouts.expr import Expr, Monomial
 from ptxgen.layouts.swizzle import Swizzle
 from ptxgen.tile.expressions import compute, convert, integer, materialize, operand
 from ptxgen.tile.group import Group
@@ -128,10 +128,12 @@ class Addresses:
         if self.swizzle is None:
             return None
         into = None if self.symbols else self.builder.prologue
+        runtime = (Expr({mono: 1}).divisor() * int(np.gcd.reduce(values, axis=None)) // 8 for mono, values in self.symbols.items())
+        aligned = gcd(self.storage.align, *runtime)  # what is added to the swizzled offset is a multiple of this power of two
         for (other, other_moved), (base, start) in self._bases.items():
             flip = self.physical[:, repeat] ^ self.physical[:, other]
             constant = int(flip[0])
-            below = (flip == constant).all() and constant < self.storage.align
+            below = (flip == constant).all() and constant < aligned
             if below and other_moved == moved and start == 0 and isinstance(base, ir.Reg):
                 return self._flip(base, constant, into).operand, 0
         return None
@@ -182,9 +184,10 @@ class Addresses:
             value = self._add(value if value is not None else self._start(), materialize(self.builder, _in_bytes(runtime, self), self.bits))
         for mono, own in strided.items():
             value = self._strided(value if value is not None else self._start(), mono, own)
-        if value is None:
+        if value is None and _encodable(start):
             base = self.storage.base
             return (base if isinstance(base, ir.Sym) else base.operand), start
+        value = self._start() if value is None else value
         if not _encodable(start):
             value, start = self._add(value, Value(self.builder, value.type, ir.Int(start), None, None)), 0
         return value.operand, start
@@ -327,6 +330,9 @@ class Addresses:
 def _multiply_add(builder: Builder, value: Value, stride: int, base: Value, into: list[ir.Statement]) -> Value:
     """``value * stride + base`` in the width of `base`; exact in 64 bits, modulo 2**32 in the shared window."""
     if base.type.bits == 64:
+        if not -(1 << 31) <= stride < 1 << 32:
+            wide = compute(builder, "cvt.u64.u32", u64, operand(value), into=into)
+            return compute(builder, "mad.lo.s64", base.type, operand(wide), integer(stride), operand(base), into=into)
         opcode = "mad.wide.s32" if stride < 0 else "mad.wide.u32"
         return compute(builder, opcode, base.type, operand(value), integer(stride), operand(base), into=into)
     if base.operand != ir.Int(0):

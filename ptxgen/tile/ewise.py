@@ -76,9 +76,9 @@ def _check_function(function: Any, srcs: tuple[Any, ...]) -> None:
         raise TraceError(
             f"{function!r} is no function", legal='px.tile.ewise(lambda x: x + 1, destination, source, scope="cta"): the function first'
         )
-    code = getattr(function, "__code__", None)
-    if code is not None and inspect.isfunction(function) and not code.co_flags & _VARIADIC and not code.co_kwonlyargcount:
-        if code.co_argcount == len(srcs):  # a plain function, as nearly all are
+    if inspect.isfunction(function):  # nearly always: no need for a signature then
+        code = function.__code__
+        if code.co_argcount == len(srcs) and not code.co_kwonlyargcount and not code.co_flags & _VARIADIC:
             return
     try:
         signature = inspect.signature(function)
@@ -136,6 +136,7 @@ def _run(builder: Builder, function: Callable[..., Any], dsts: tuple[View, ...],
                     _copy(builder, target, source, one.view.dtype, where)
         finally:
             builder.region = outer
+        outer.written.update(region.written)  # a px.reg that the function wrote: it runs wherever the call does
     for target, source, dtype in pending:
         _copy(builder, target, source, dtype, where)
 

@@ -288,9 +288,23 @@ class MemoryOperand(ViewOperand):
         linear = table.linear.reshape(shape)
         positions = table.m.reshape(shape) if table.separable else linear
         symbols = {mono: values.reshape(shape) for mono, values in table.symbols.items()}
+        if not table.separable:
+            self._check_granule(width)
         self._check_consecutive(positions, symbols, width)
         self._check_alignment(positions, symbols, width)
         self.addresses = Addresses(view.builder, group, view, repeats, self.atom)
+
+    def _check_granule(self, width: int) -> None:
+        """Under a swizzle of a runtime position, an access stays together where it lies in one granule."""
+        swizzle = self.view.layout.swizzle
+        access = self.atom * width // 8
+        if swizzle is not None and swizzle.granule % access:
+            raise refuse(
+                self.match, self.name, f"{self.view!r} is cut by its swizzle at a position that is known only at run time",
+                rule=f"the {self.atom} elements behind one address are consecutive in memory",
+                example=f"{swizzle} keeps {swizzle.granule} bytes together; the access has {access}",
+                legal=f"an access of at most {swizzle.granule} bytes, or a swizzle of a larger base",
+            )  # fmt: skip
 
     def _check_consecutive(self, positions: np.ndarray, symbols: dict[Any, np.ndarray], width: int) -> None:
         if self.atom == 1:

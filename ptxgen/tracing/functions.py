@@ -10,7 +10,7 @@ from ptxgen.errors import TraceError
 from ptxgen.instructions.types import Type, pred
 from ptxgen.tracing import ranges
 from ptxgen.tracing.builder import Builder, Value, current
-from ptxgen.tracing.knowledge import attach, carry_out
+from ptxgen.tracing.knowledge import attach, carry_out, note_quotient
 from ptxgen.tracing.literals import bounds, is_number, literal
 from ptxgen.tracing.provenance import Where, here
 from ptxgen.tracing.values import Scalar, as_value, emit, quotient
@@ -87,6 +87,9 @@ def _extreme(op: str, a: Any, b: Any) -> Scalar:
         attach(
             made, ranges.Bounds(choose(lo1, lo2), choose(hi1, hi2), divisor.divisor if isinstance(divisor, ranges.Bounds) else 1)
         )
+        for expr in (one.expr, other.expr):  # a constant's part is in the range
+            if made.expr is not None and expr.constant is None:
+                builder.region.facts.append(expr - made.expr if op == "min" else made.expr - expr)
     return made
 
 
@@ -147,6 +150,7 @@ def _truncating(op: str, a: Any, b: Any) -> Scalar:
     plan = quotient(op, type, one, other, where)
     made = emit(builder, plan.opcode, type, plan.sources, where)
     attach(made, carry_out(plan.known, plan.sources, type))
+    note_quotient(op, made, one, other)
     return made
 
 

@@ -15,7 +15,7 @@ from ptxgen.tracing.builder import Value
 from ptxgen.tracing.literals import bounds
 from ptxgen.tracing.ranges import Bounds, Known
 
-__all__ = ["attach", "carry_out", "constant_of", "known_bits", "known_sum", "note_threads"]
+__all__ = ["attach", "carry_out", "constant_of", "known_bits", "known_sum", "note_quotient", "note_threads"]
 
 
 def attach(value: Value, known: Known) -> None:
@@ -69,6 +69,31 @@ def note_threads(op: str, made: Value, sources: Sequence[Value]) -> None:
     exact = getattr(np, _OVER_THREADS[op])(left, right)
     lo, hi = bounds(made.type)
     builder.thread_arrays[made.expr.symbols[0]] = exact if made.type.bits == 64 else (exact - lo) % (hi - lo + 1) + lo
+
+
+def note_quotient(op: str, made: Value, left: Value, right: Value) -> None:
+    """Remember how a quotient or a remainder of non-negative integers lies to the dividend, where its expression does not say so."""
+    a, b, result, builder = left.expr, right.expr, made.expr, made.builder
+    if a is None or b is None or result is None or op not in ("div", "floordiv", "rem", "mod", "shr"):
+        return
+    own = result.symbols
+    if len(own) != 1 or builder.values.get(own[0]) is not made or all(symbol in builder.thread_arrays for symbol in a.symbols):
+        return  # exact, or a range that says as much
+    if ranges.limits(a, bounds(left.type))[0] < 0 or ranges.limits(b, bounds(right.type))[0] < 0:
+        return
+    facts = builder.region.facts
+    if op in ("rem", "mod"):
+        if ranges.limits(b, bounds(right.type))[0] > 0:  # by 0 PTX leaves the result open
+            facts.append(a - result)
+            facts.append(b - result - 1)
+        return
+    if op == "shr":
+        if b.constant is None or b.constant >= left.type.bits:
+            return
+        b = Expr.of(1 << b.constant)
+    facts.append(a - result * b)  # true by 0 as well, whatever the result is
+    if b.constant:
+        facts.append(result * b + (b.constant - 1) - a)
 
 
 def known_sum(op: str, a: Value, b: Value) -> Known:
