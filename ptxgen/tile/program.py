@@ -64,33 +64,39 @@ def _affine(index: np.ndarray, offsets: np.ndarray) -> Linear | None:
 
 
 def _digits(index: np.ndarray, offsets: np.ndarray) -> Linear | None:
-    """Cut the index into digits, lowest first, each as large as its stride holds."""
-    count, first = len(index), int(index[0])
-    if (np.diff(index) != 1).any():
-        return None
-    values = offsets.astype(np.int64)
-    digits: list[tuple[Digit, int]] = []
+    """Cut the table into digits, lowest first, each as large as one step of the index and one stride hold.
+
+    Guards may leave gaps: where lanes 0 to 7 of every warp are active, the index is a digit of step 1 and one of step 32.
+    """
+    table = np.stack([index, offsets]).astype(np.int64)
+    found: list[tuple[int, int]] = []
     inner = 1
-    while inner < count:
-        extent = _extent(values, inner)
-        if extent is None or (first % (inner * extent) and inner * extent < count):
+    while inner < len(index):
+        extent = _extent(table, inner)
+        if extent is None:
             return None
-        digits.append((Digit(inner, extent if inner * extent < count else 0), int(values[inner] - values[0])))
+        step, stride = (int(part) for part in table[:, inner] - table[:, 0])
+        found.append((step, stride))
         inner *= extent
-    start = int(values[0]) - sum(int(evaluate_digit(digit, index[:1])[0]) * stride for digit, stride in digits)
+    following = [step for step, _ in found[1:]]
+    if any(after % step for (step, _), after in zip(found, following)):
+        return None
+    extents = [*(after // step for (step, _), after in zip(found, following)), 0]
+    digits = [(Digit(step, extent), stride) for (step, stride), extent in zip(found, extents)]
+    start = int(offsets[0]) - sum(int(evaluate_digit(digit, index[:1])[0]) * stride for digit, stride in digits)
     return Linear(start, tuple((digit, stride) for digit, stride in digits if stride))
 
 
-def _extent(values: np.ndarray, inner: int) -> int | None:
-    """The largest extent, dividing what is left, along which blocks of `inner` values repeat at one distance."""
-    blocks = len(values) // inner
-    if blocks * inner != len(values):
+def _extent(table: np.ndarray, inner: int) -> int | None:
+    """The largest extent, dividing what is left, along which blocks of `inner` indices and offsets repeat at one distance."""
+    blocks = table.shape[1] // inner
+    if blocks * inner != table.shape[1] or blocks < 2:
         return None
-    table = values.reshape(blocks, inner)
-    step = int(table[1, 0] - table[0, 0]) if blocks > 1 else 0
+    parts = table.reshape(2, blocks, inner)
+    step = parts[:, 1, :1] - parts[:, 0, :1]
     good = 1
     for extent in range(2, blocks + 1):
-        if (table[extent - 1] - table[0] != step * (extent - 1)).any():
+        if (parts[:, extent - 1] - parts[:, 0] != step * (extent - 1)).any():
             break
         if blocks % extent == 0:
             good = extent

@@ -1,10 +1,15 @@
 """Guards on the lane narrow a tile's threads: `px.sreg.laneid` is what each thread of a warp has by its index."""
 
+from itertools import product
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import ptxgen as px
-from ptxgen import S, f32, laneid
+from ptxgen import S, f32, laneid, warpid
+from ptxgen.tile.program import fit
 
 
 @pytest.mark.parametrize("block", [32, 96, (16, 4)])
@@ -34,3 +39,36 @@ def test_the_lane_is_read_and_not_computed_and_agrees_with_the_emulator():
     kernel(x)
     assert np.array_equal(x, np.arange(96) % 32)
     assert "%laneid" in kernel.ptx()
+
+
+@pytest.mark.parametrize("first", [0, 8, 24])
+def test_eight_lanes_of_every_warp_are_a_group_of_the_block(first):
+    layout = px.Layout(S[(3, 8, 4) : (1 @ warpid, 1 @ laneid, 1)], offset=first @ laneid)
+
+    @px.kernel(grid=1, block=96)
+    def kernel(x: px.Tensor((3, 8, 4), f32, align=16)):
+        with px.if_((px.sreg.laneid >= first) & (px.sreg.laneid < first + 8)):
+            r = px.local((3, 8, 4), f32, layout=layout)
+            px.tile.apply("ld.global.v4.f32", r, x, scope="cta")
+            px.tile.ewise(lambda value: value * 2, r, r, scope="cta")
+            px.tile.apply("st.global.v4.f32", x, r, scope="cta")
+
+    x = np.arange(96, dtype=np.float32).reshape(3, 8, 4)
+    wanted = 2 * x
+    kernel(x)
+    assert np.array_equal(x, wanted)
+
+
+digits = st.lists(st.tuples(st.sampled_from([1, 2, 3, 4, 8]), st.sampled_from([1, 1, 2, 4]), st.integers(-64, 64)), min_size=1, max_size=4)
+
+
+@given(digits)
+def test_an_index_with_gaps_is_fitted_digit_by_digit(drawn):
+    steps, step = [], 1
+    for extent, gap, _ in drawn:
+        steps.append(step)
+        step *= extent * gap
+    coordinates = [at[::-1] for at in product(*(range(extent) for extent, _, _ in reversed(drawn)))]
+    index = np.array([sum(a * s for a, s in zip(at, steps)) for at in coordinates])
+    offsets = np.array([sum(a * stride for a, (_, _, stride) in zip(at, drawn)) for at in coordinates])
+    assert np.array_equal(fit(index, offsets).evaluate(index), offsets)
