@@ -6,6 +6,7 @@ import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 from ptxgen.errors import TraceError
@@ -259,7 +260,7 @@ def parameters_of(function: Callable[..., Any], local: Mapping[str, Any]) -> tup
     parameters = inspect.signature(function).parameters.values()
     scope: dict[str, Any] = {}
     if any(isinstance(parameter.annotation, str) for parameter in parameters):
-        scope = {**vars(typing), **function.__globals__, **inspect.getclosurevars(function).nonlocals, **local}
+        scope = {**vars(typing), **function.__globals__, **_enclosed(function), **local}
     for parameter in parameters:
         annotation = _resolve(parameter.annotation, function, scope, parameter.name)
         if isinstance(annotation, Constant):
@@ -296,10 +297,26 @@ def _wrong_parameter(parameter: inspect.Parameter, annotation: Any) -> str:
     return f"is annotated {annotation.__name__ if isinstance(annotation, type) else repr(annotation)}"
 
 
+def _enclosed(function: Callable[..., Any]) -> dict[str, Any]:
+    """The variables of enclosing functions that a function uses and that have a value."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # empty so far
+            continue
+    return found
+
+
+@lru_cache(maxsize=256)
+def _compiled(annotation: str) -> CodeType:
+    return compile(annotation.strip(), "<annotation>", "eval")
+
+
 def _resolve(annotation: Any, function: Callable[..., Any], scope: dict[str, Any], name: str) -> Any:
     if isinstance(annotation, str):
         try:
-            annotation = eval(annotation, scope)  # the user's own annotation, as typing.get_type_hints evaluates it
+            annotation = eval(_compiled(annotation), scope)  # the user's own annotation, as typing.get_type_hints evaluates it
         except Exception as error:
             raise TraceError(
                 f"kernel {function.__name__}: the annotation of {name}, {annotation!r}, fails: {error}",

@@ -370,7 +370,7 @@ def scalar_address(builder: Builder, view: View) -> tuple[ir.Address, Given]:
     """The address of a view's first element, for a raw instruction: base plus the view's offset."""
     assert isinstance(view.storage, Memory)
     first = view[(0,) * view.ndim] if view.ndim else view
-    address = Addresses(builder, Group(builder, "thread"), first, 1, 1).render()[0]
+    address = Addresses(builder, Group.at(builder, "thread"), first, 1, 1).render()[0]
     return address, Given("address", view.described(), space=view.space)
 
 

@@ -60,7 +60,7 @@ def apply(opcode: str, *operands: Any, scope: str | None = None, pred: Any = Non
         matches = lookup(opcode)
         if scope is None:
             raise scope_left_out(opcode, matches[0].entry.section)
-        group = Group(builder, scope)
+        group = Group.at(builder, scope)
         bound = _bind(builder, matches, operands, parameters, group)
         _emit(builder, opcode, bound, builder.guard(pred, where), where)
     except InstructionError as error:
@@ -108,7 +108,8 @@ def _bind(
             )  # fmt: skip
     raise InstructionError(
         f"takes {_counts(matches)} operands, not {len(operands) + len(parameters)}",
-        opcode=match.opcode, section=match.entry.section, legal=match.form.syntax,
+        opcode=match.opcode, rule="operands are those of the syntax line, destination first", section=match.entry.section,
+        legal=match.form.syntax,
     )  # fmt: skip
 
 
@@ -192,7 +193,10 @@ def common_repeats(match: Match, operands: list[TileOperand]) -> tuple[int, ...]
     """The repeat axes, which all views share."""
     views = [one for one in operands if one.repeat_shape is not None]
     if not views:
-        raise InstructionError("no operand is a view", opcode=match.opcode, legal=f'the raw call px.ptx["{match.opcode}"](...)')
+        raise InstructionError(
+            "no operand is a view", opcode=match.opcode, rule="tile operations repeat an instruction over views",
+            section=match.entry.section, legal=f'the raw call px.ptx["{match.opcode}"](...)',
+        )  # fmt: skip
     first = views[0]
     for one in views[1:]:
         if one.repeat_shape != first.repeat_shape:

@@ -18,7 +18,7 @@ from ptxgen.tile.group import Group
 from ptxgen.tile.operands import RegisterOperand, refuse
 from ptxgen.tracing.builder import Builder, Region, Value, current
 from ptxgen.tracing.provenance import here
-from ptxgen.tracing.values import Scalar, emit, mov_opcode, operand
+from ptxgen.tracing.values import Scalar, as_value, emit, mov_opcode, operand
 from ptxgen.tracing.views import Registers, View
 
 __all__ = ["ewise"]
@@ -60,7 +60,7 @@ def ewise(function: Callable[..., Any], dst: View | tuple[View, ...], *srcs: Any
         if scope is None:
             raise scope_left_out("tile.ewise")
         _check_function(function, srcs)
-        _run(builder, function, dst if isinstance(dst, tuple) else (dst,), srcs, Group(builder, scope), where)
+        _run(builder, function, dst if isinstance(dst, tuple) else (dst,), srcs, Group.at(builder, scope), where)
     except InstructionError as error:
         raise error.at(where) from None
     except TraceError as error:
@@ -123,10 +123,10 @@ def _run(builder: Builder, function: Callable[..., Any], dsts: tuple[View, ...],
         outer, builder.region = builder.region, region
         try:
             start = len(builder.body)
-            results = function(*(_element(builder, one, element) for one in inputs))
+            results = function(*[_element(builder, one, element, where) for one in inputs])
             results = results if isinstance(results, tuple) else (results,)
             _check_results(builder, results, outputs, where)
-            values = [builder.scalar(result, one.view.dtype) for one, result in zip(outputs, results)]
+            values = [as_value(builder, result, one.view.dtype, where) for one, result in zip(outputs, results)]
             sources = [operand(builder, value, where)[0] for value in values]  # refuses what another block or element holds
             for one, value, source in zip(outputs, values, sources):
                 target = one.storage.registers[int(one.slots[element, 0])]
@@ -143,15 +143,18 @@ def _run(builder: Builder, function: Callable[..., Any], dsts: tuple[View, ...],
 
 def _tile(match: Match, name: str, view: Any, group: Group, contract: Operand) -> RegisterOperand:
     if not isinstance(view, View) or not isinstance(view.storage, Registers):
-        raise refuse(match, name, f"{view!r} is no register tile", legal="a px.local tile; load memory with tile.apply first")
+        raise refuse(
+            match, name, f"{view!r} is no register tile", rule="a scalar function works on registers",
+            legal="a px.local tile; load memory with tile.apply first",
+        )  # fmt: skip
     view.check_visible(here())
     return RegisterOperand(match, name, contract, view.view(*view.shape, 1), group, 1)
 
 
-def _element(builder: Builder, one: Any, element: int) -> Any:
+def _element(builder: Builder, one: Any, element: int, where: Any) -> Any:
     if not isinstance(one, RegisterOperand):
         return one
-    return Scalar(builder, one.view.dtype, one.storage.registers[int(one.slots[element, 0])], builder.region, here())
+    return Scalar(builder, one.view.dtype, one.storage.registers[int(one.slots[element, 0])], builder.region, where)
 
 
 def _check_results(builder: Builder, results: tuple[Any, ...], outputs: list[RegisterOperand], where: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -30,9 +31,20 @@ class Group:
         For each of them its index in the scope (lane, thread of the warpgroup, thread of the block).
     ctas : tuple of int
         Cluster extents (z, y, x) in front of the threads; empty below cluster scope.
+    slots : dict
+        Register numbers of the operands that were checked, by layout (see `RegisterOperand`).
     """
 
-    __slots__ = ("active", "builder", "ctas", "local", "scope", "size", "span")
+    __slots__ = ("active", "builder", "ctas", "local", "scope", "size", "slots", "span")
+
+    @staticmethod
+    def at(builder: Builder, scope: str) -> Group:
+        """The group at this place of the trace, the same object wherever the same facts are in force."""
+        key = "group", scope, tuple(builder.facts())
+        found: Group | None = builder.root.numbered.get(key)
+        if found is None:
+            found = builder.root.numbered[key] = Group(builder, scope)
+        return found
 
     def __init__(self, builder: Builder, scope: str) -> None:
         if scope not in SCOPES:
@@ -48,6 +60,7 @@ class Group:
         self.local = np.zeros(1, np.int64) if scope == "thread" else self._local()
         self.ctas = tuple(reversed(builder.cluster)) if scope == "cluster" else ()
         self.size = len(self.local) * prod(self.ctas)
+        self.slots: dict[Any, Any] = {}  # what register operands have found about layouts
 
     def _local(self) -> np.ndarray:
         """The indices inside the scope that are active, the same in each of the scope's instances that has any."""

@@ -170,7 +170,7 @@ class RegisterOperand(ViewOperand):
         super().__init__(match, name, contract, view, group, atom)
         assert isinstance(view.storage, Registers)
         self.storage = view.storage
-        self.slots = self._slots()
+        self.slots = self._known_slots()
 
     def type(self) -> Type:
         """The type that the registers have for this operand: the elements' where one fills a register, else the container's."""
@@ -179,6 +179,16 @@ class RegisterOperand(ViewOperand):
             return container
         declared = TYPES[self.storage.declared]
         return declared if declared.is_float and not dtype.is_float and dtype.kind != "bits" else dtype
+
+    def _known_slots(self) -> np.ndarray:
+        """Register numbers, found once for a tile that is the operand of several instructions."""
+        layout = self.view.layout
+        key = id(layout), self.atom, self.storage.container.bits, self.view.dtype.bits
+        known = self.group.slots.get(key)
+        if known is None:
+            known = self.group.slots[key] = layout, self._slots()  # the layout is kept, so that its id stays its own
+        slots: np.ndarray = known[1]
+        return slots
 
     def _slots(self) -> np.ndarray:
         """Register numbers, (repeats, atom)."""

@@ -214,6 +214,7 @@ class Builder:
         self.broken: Where | None = None  # the block that an exception left
         self.registers: defaultdict[str, list[ir.Reg]] = defaultdict(list)
         self.droppable: set[str] = set()
+        self.literals: dict[Hashable, Any] = {}  # constants that are immediates, by type and number
         self._needed: set[Match] = set()  # what `need` has taken note of
         self._counts: dict[str, int] = {}
         self._labels: dict[str, int] = {}
@@ -320,7 +321,10 @@ class Builder:
         fixed = frozenset([self.target]) if self.target is not None else self.targets
         if not fixed & targets:
             raise InstructionError(
-                f"{what} does not exist on {spelled(fixed)}", section=section, legal=f"targets {spelled(targets)}"
+                f"{what} does not exist on {spelled(fixed)}",
+                rule="what a kernel uses exists on its target",
+                section=section,
+                legal=f"targets {spelled(targets)}",
             )
         self.targets &= targets
         self.version = max(self.version, version)
@@ -333,7 +337,7 @@ class Builder:
             raise InstructionError(
                 f"does not exist on {self.target}, the target of this kernel",
                 opcode=match.opcode,
-                rule="every instruction exists on the kernel's target",
+                rule="what a kernel uses exists on its target",
                 section=match.entry.section,
                 legal=f"targets {spelled(match.targets)}, from PTX {match.version[0]}.{match.version[1]}",
             )

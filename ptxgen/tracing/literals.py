@@ -51,6 +51,20 @@ def literal(builder: Builder, given: Any, type: Type, where: Any, *, rounded: bo
     TraceError
         Where the type can't hold the number, or not exactly.
     """
+    key = None
+    if isinstance(given, (int, float)):
+        # 0.0 and -0.0 are equal, and True and 1; their bits differ, or what they may stand for does.
+        key = type, given.__class__, given.hex() if isinstance(given, float) else given, rounded
+        known: Scalar | None = builder.literals.get(key)
+        if known is not None:
+            return known
+    made = _literal(builder, given, type, where, rounded)
+    if key is not None and made.region is None:
+        builder.literals[key] = made
+    return made
+
+
+def _literal(builder: Builder, given: Any, type: Type, where: Any, rounded: bool) -> Scalar:
     if type.kind == "pred":
         if isinstance(given, bool) or type_name(given) == "bool_":
             return _predicate(builder, bool(given), where)
