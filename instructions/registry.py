@@ -149,6 +149,9 @@ def lookup(opcode: str) -> tuple[Match, ...]:
     return found
 
 
+_SPELLING = "an opcode is spelled as its syntax line says, qualifier by qualifier"
+
+
 def _refusal(opcode: str, tokens: tuple[str, ...], candidates: list[tuple[Form, dict[str, str | bool]]]) -> InstructionError:
     """Say why nothing matches: a broken rule where the spelling is right, else the first token that does not fit."""
     if candidates:
@@ -167,11 +170,17 @@ def _refusal(opcode: str, tokens: tuple[str, ...], candidates: list[tuple[Form, 
     if not known:
         near = difflib.get_close_matches(tokens[0], sorted(mnemonics()), n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(mnemonics()))}"
-        return InstructionError(f"{tokens[0]!r} is not an instruction of the PTX ISA known here", opcode=opcode, legal=hint)
+        return InstructionError(
+            f"{tokens[0]!r} is not an instruction of the PTX ISA known here",
+            opcode=opcode,
+            rule="an opcode begins with an instruction's name",
+            section="9.7",
+            legal=hint,
+        )
     ordered = _in_order(tokens)
     if ordered:
         problem = f"the ISA writes these qualifiers in another order: {ordered}"
-        return InstructionError(problem, opcode=opcode, section=known[0].entry.section, legal=ordered)
+        return InstructionError(problem, opcode=opcode, rule=_SPELLING, section=known[0].entry.section, legal=ordered)
     reached = max(form.furthest(tokens)[0] for form in known)
     expected: dict[str, tuple[str, ...]] = {}
     for form in known:
@@ -186,7 +195,7 @@ def _refusal(opcode: str, tokens: tuple[str, ...], candidates: list[tuple[Form, 
         problem = f"the opcode stops after {behind!r}"
     elif completed:
         problem, legal = f"a qualifier is missing between {behind!r} and {tokens[reached]!r}", ", ".join(completed)
-        return InstructionError(problem, opcode=opcode, section=known[0].entry.section, legal=legal)
+        return InstructionError(problem, opcode=opcode, rule=_SPELLING, section=known[0].entry.section, legal=legal)
     else:
         problem = f"{tokens[reached]!r} cannot stand after {behind!r}"
         near = difflib.get_close_matches(tokens[reached], options, n=2)
@@ -194,7 +203,7 @@ def _refusal(opcode: str, tokens: tuple[str, ...], candidates: list[tuple[Form, 
             problem += f"; did you mean {' or '.join(near)}?"
         expected = {name: values for name, values in expected.items() if set(near) & set(values)} or expected
     legal = f"after {behind!r}: {_grouped(expected)}" if options else f"{behind!r} as it is"
-    return InstructionError(problem, opcode=opcode, section=known[0].entry.section, legal=legal)
+    return InstructionError(problem, opcode=opcode, rule=_SPELLING, section=known[0].entry.section, legal=legal)
 
 
 def _grouped(expected: dict[str, tuple[str, ...]]) -> str:

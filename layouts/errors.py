@@ -44,4 +44,11 @@ class PtxgenError(Exception):
 
 
 class LayoutError(PtxgenError, ValueError):
-    """A layout, or a question asked of one, that has no meaning."""
+    """A layout, or a question asked of one, that has no meaning. `legal` says what would have."""
+
+    def __init__(self, problem: str, legal: str = "") -> None:
+        super().__init__(problem)
+        self.legal = legal
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n  legal: {self.legal}" if self.legal else super().__str__()

@@ -238,7 +238,10 @@ def _wrong_count(opcode: str, readings: Sequence[_Reading], given: tuple[Any, ..
         problem = f"takes {named} besides its results, not {len(given)}"
         if any(len(one.slots) == len(given) for one in readings):
             problem += "; a result is not listed, it is returned or goes to out="
-    return InstructionError(problem, opcode=opcode, section=first.match.entry.section, legal=first.match.form.syntax)
+    return InstructionError(
+        problem, opcode=opcode, rule="operands are those of the syntax line", section=first.match.entry.section,
+        legal=first.match.form.syntax,
+    )  # fmt: skip
 
 
 def _emit_as(

@@ -59,17 +59,22 @@ def local(shape: int | Sequence[int], dtype: Type, layout: Any = None, container
     container = container or dtype
     if container.bits % dtype.bits:
         raise LayoutError(
-            f"px.local: a .{container.name} register does not hold whole elements of .{dtype.name}; "
-            f"a container has a multiple of {dtype.bits} bits"
+            f"px.local: a .{container.name} register does not hold whole elements of .{dtype.name}",
+            legal=f"a container of a multiple of {dtype.bits} bits, or none",
         )
     if tile.swizzle is not None:
-        raise LayoutError("px.local: registers have names and no addresses, so a swizzle means nothing; leave it out")
+        raise LayoutError("px.local: registers have names and no addresses, so a swizzle means nothing", legal="the layout without it")
     table = tile.table()
     if table.symbols:
-        raise LayoutError(f"px.local: {layout!r} puts elements into registers that are known only at run time; use constants")
+        raise LayoutError(
+            f"px.local: {layout!r} puts elements into registers that are known only at run time", legal="ints as strides and offsets"
+        )
     if int(table.m.min()) < 0:
         least = int(table.m.min()) // dtype.bits
-        raise LayoutError(f"px.local: {layout!r} puts an element at position {least} of its thread; positions begin at 0: add {-least}")
+        raise LayoutError(
+            f"px.local: {layout!r} puts an element at position {least} of its thread",
+            legal=f"positions begin at 0: px.Layout(...) + {-least}",
+        )
     count = int(table.m.max()) // container.bits + 1
     registers = [builder.register(container) for _ in range(count)]
     where = here()
@@ -106,7 +111,9 @@ def shared(
     extents = _extents(shape)
     tile = _bound(layout, extents, dtype, "px.shared")
     if tile.table().thread is not None:
-        raise LayoutError(f"px.shared: {layout!r} has thread axes; all threads share the memory, so strides are on m alone")
+        raise LayoutError(
+            f"px.shared: {layout!r} has thread axes, and all threads share the memory", legal="strides on m alone: plain ints"
+        )
     if dtype.kind == "pred":
         raise TraceError("px.shared: memory holds no predicates", where=here(), legal="px.u8, and x != 0 for a predicate")
     period = tile.swizzle.period if tile.swizzle is not None else 1
@@ -114,10 +121,15 @@ def shared(
     if isinstance(align, bool) or not isinstance(align, int) or align & (align - 1) or align < max(1, dtype.bits // 8) or align % period:
         least = max(1, dtype.bits // 8, period)
         reason = "the period of its swizzle" if period == least > 1 else f"the size of an element of .{dtype.name}"
-        raise LayoutError(f"px.shared: align={align!r} is no power of two of at least {least} bytes, {reason}")
+        raise LayoutError(
+            f"px.shared: align={align!r} is no power of two of at least {least} bytes, {reason}", legal=f"align={least}, or none"
+        )
     lo, hi = (int(end) for end in tile.span())  # type: ignore[arg-type]
     if lo < 0:
-        raise LayoutError(f"px.shared: {layout!r} begins {-lo // 8} bytes before its storage; add {-lo // dtype.bits}")
+        raise LayoutError(
+            f"px.shared: {layout!r} begins {-lo // 8} bytes before its storage",
+            legal=f"positions begin at 0: px.Layout(...) + {-lo // dtype.bits}",
+        )
     size = -(-(hi + dtype.bits) // 8)
     if stages is not None:
         (stages,) = _extents(stages)
@@ -178,8 +190,8 @@ def _bound(layout: Any, extents: tuple[int, ...], dtype: Type, what: str) -> Lay
     if tile.shape != extents:
         if prod(tile.shape) != prod(extents):
             raise LayoutError(
-                f"{what}: the layout has shape {tile.shape}, {prod(tile.shape)} elements, the tile {extents}, {prod(extents)}; "
-                "it has one position for every element of the tile"
+                f"{what}: the layout has shape {tile.shape}, {prod(tile.shape)} elements, the tile {extents}, {prod(extents)}",
+                legal="a layout with one position for every element of the tile",
             )
         tile = tile.reshape(extents)
     return tile.bind(dtype.bits)

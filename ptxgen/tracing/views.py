@@ -262,8 +262,8 @@ class View:
         storage = self.storage
         if isinstance(storage, Registers) and dtype.bits > storage.container.bits:
             raise LayoutError(
-                f"{self!r}: an element of .{dtype.name} does not fit into its registers of .{storage.container.name}; "
-                f"declare the tile with container=b{dtype.bits}"
+                f"{self!r}: an element of .{dtype.name} does not fit into its registers of .{storage.container.name}",
+                legal=f"declare the tile with container=px.b{dtype.bits}",
             )
         return self.layout.retype(self.dtype.bits, dtype.bits)
 
@@ -293,7 +293,10 @@ class View:
                 legal="x.sub((i, j), (8, 4)): a start and an extent for each axis",
             )  # fmt: skip
         if not len(starts) == len(shape) == self.ndim:
-            raise LayoutError(f"sub of {self!r} needs {self.ndim} starts and extents, not {len(starts)} and {len(shape)}")
+            raise LayoutError(
+                f"sub of {self!r} needs {self.ndim} starts and extents, not {len(starts)} and {len(shape)}",
+                legal="a start and an extent for each axis",
+            )
         steps = [1] * self.ndim if steps is None else steps
         exprs = [index_expr(start, self.builder, f"start {axis}") for axis, start in enumerate(starts)]
         for axis, (start, extent, step) in enumerate(zip(exprs, shape, steps)):
@@ -310,11 +313,13 @@ class View:
         items = list(index) if isinstance(index, tuple) else [index]
         ellipses = [at for at, item in enumerate(items) if item is Ellipsis]  # by identity: == on a traced value makes a predicate
         if len(ellipses) > 1:
-            raise LayoutError(f"index of {self!r} has more than one ellipsis")
+            raise LayoutError(f"index of {self!r} has more than one ellipsis", legal="one ..., which stands for all axes left out")
         for at in ellipses:
             items[at : at + 1] = [slice(None)] * (self.ndim - len(items) + 1)
         if len(items) > self.ndim:
-            raise LayoutError(f"{len(items)} indices into {self!r}, which has {self.ndim} axes")
+            raise LayoutError(
+                f"{len(items)} indices into {self!r}, which has {self.ndim} axes", legal="an index or slice for each axis at most"
+            )
         resolved = [self._index(axis, item) for axis, item in enumerate(items)]
         return self._with(self.layout[tuple(resolved)])
 
@@ -393,5 +398,8 @@ class View:
         from ptxgen.tile.addresses import scalar_address
 
         if not isinstance(self.storage, Memory):
-            raise TraceError(f"{self!r} is a register tile and has no address", where=here())
+            raise TraceError(
+                f"{self!r} is a register tile and has no address", where=here(),
+                legal="a px.Tensor parameter, a px.shared tile, or a part of one",
+            )  # fmt: skip
         return scalar_address(builder, self)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ptxgen.errors import PtxgenError
+from ptxgen.errors import InstructionError, PtxgenError, TraceError
 from ptxgen.kernels.kernel import Kernel
 from ptxgen.tracing.builder import active
 
@@ -31,6 +31,10 @@ def refused(error: type[PtxgenError], program: Kernel | Callable[[], Any], expec
     assert frame is not None and frame.f_back is not None
     assert str(caught.value) == _filled(expected.strip("\n"), frame.f_back)
     assert type(caught.value) is error
+    if isinstance(caught.value, InstructionError):
+        assert caught.value.rule and caught.value.legal
+    if isinstance(caught.value, TraceError):
+        assert caught.value.legal
     assert active() is None
 
 

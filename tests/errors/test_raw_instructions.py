@@ -28,7 +28,7 @@ def test_misspelled_state_space():
     refused(InstructionError, kernel, """
 <here>: ld.globl.f32: '.globl' cannot stand after 'ld'; did you mean .global or .local?
   line: <source>
-  see: PTX ISA 9.7.10.8
+  rule: an opcode is spelled as its syntax line says, qualifier by qualifier (PTX ISA 9.7.10.8)
   legal: after 'ld': .global; .ss: .const .global .local .param .param::entry .param::func .shared .shared::cta .shared::cluster
 """)
 
@@ -41,6 +41,7 @@ def test_unknown_mnemonic():
     refused(InstructionError, kernel, """
 <here>: load.global.f32: 'load' is not an instruction of the PTX ISA known here
   line: <source>
+  rule: an opcode begins with an instruction's name (PTX ISA 9.7)
   legal: did you mean ld or clmad?
 """)
 
@@ -53,6 +54,7 @@ def test_near_miss_of_a_mnemonic():
     refused(InstructionError, kernel, """
 <here>: sqr.rn.f32: 'sqr' is not an instruction of the PTX ISA known here
   line: <source>
+  rule: an opcode begins with an instruction's name (PTX ISA 9.7)
   legal: did you mean sqrt or rsqrt or shr?
 """)
 
@@ -65,7 +67,7 @@ def test_qualifiers_in_another_order():
     refused(InstructionError, kernel, """
 <here>: ld.v4.global.f32: the ISA writes these qualifiers in another order: ld.global.v4.f32
   line: <source>
-  see: PTX ISA 9.7.10.8
+  rule: an opcode is spelled as its syntax line says, qualifier by qualifier (PTX ISA 9.7.10.8)
   legal: ld.global.v4.f32
 """)
 
@@ -78,7 +80,7 @@ def test_type_left_out():
     refused(InstructionError, kernel, """
 <here>: add.rn: the opcode stops after 'add.rn'
   line: <source>
-  see: PTX ISA 9.7.1.1
+  rule: an opcode is spelled as its syntax line says, qualifier by qualifier (PTX ISA 9.7.1.1)
   legal: after 'add.rn': .ftz, .sat, .f32, .f32x2, .f64; .type: .f16 .f16x2 .bf16 .bf16x2
 """)
 
@@ -91,7 +93,7 @@ def test_rounding_that_div_does_not_have():
     refused(InstructionError, kernel, """
 <here>: div.f32: a qualifier is missing between 'div' and '.f32'
   line: <source>
-  see: PTX ISA 9.7.1.9
+  rule: an opcode is spelled as its syntax line says, qualifier by qualifier (PTX ISA 9.7.1.9)
   legal: div.approx.f32, div.full.f32, div.rn.f32, div.rz.f32, div.rm.f32, div.rp.f32
 """)
 
@@ -104,7 +106,7 @@ def test_too_many_sources():
     refused(InstructionError, kernel, """
 <here>: add.f32: takes 2 operands besides its results, not 3; a result is not listed, it is returned or goes to out=
   line: <source>
-  see: PTX ISA 9.7.3.3
+  rule: operands are those of the syntax line (PTX ISA 9.7.3.3)
   legal: add{.rnd}{.ftz}{.sat}.f32 d, a, b;
 """)
 
@@ -118,7 +120,7 @@ def test_destination_listed_among_the_sources():
     refused(InstructionError, kernel, """
 <here>: ld.global.f32: takes 1 or 2 operands besides its results, not 2; a result is not listed, it is returned or goes to out=
   line: <source>
-  see: PTX ISA 9.7.10.8
+  rule: operands are those of the syntax line (PTX ISA 9.7.10.8)
   legal: ld{.weak}{.ss}{.cop}{.level::cache_hint}{.level::prefetch_size}{.vec}.type d, [a]{.unified}{, cache_policy};
 """)
 
@@ -237,6 +239,7 @@ def test_register_tile_as_an_address():
     refused(TraceError, kernel, """
 <here>: r[] f32 in .reg is a register tile and has no address
   line: <source>
+  legal: a px.Tensor parameter, a px.shared tile, or a part of one
 """)
 
 
@@ -390,7 +393,7 @@ def test_raw_vector_of_eight_for_sm_90():
     refused(InstructionError, kernel, """
 <here>: ld.global.v8.f32: does not exist on sm_90, the target of this kernel
   line: <source>
-  rule: every instruction exists on the kernel's target (PTX ISA 9.7.10.8)
+  rule: what a kernel uses exists on its target (PTX ISA 9.7.10.8)
   legal: targets sm_100 and newer, from PTX 8.8
 """)
 

@@ -201,7 +201,7 @@ def test_cluster_on_a_target_without_clusters():
     refused(px.InstructionError, kernel, """
 <here>: a cluster launch does not exist on sm_80
   line: <source>
-  see: PTX ISA 11.4.9
+  rule: what a kernel uses exists on its target (PTX ISA 11.4.9)
   legal: targets sm_90 and newer
 """)
 

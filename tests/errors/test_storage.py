@@ -59,8 +59,9 @@ def test_layout_of_another_shape():
         px.local((32, 8), f32, layout=S[(32, 4) : (1 @ laneid, 1)])  # <- here
 
     refused(LayoutError, kernel, """
-<here>: px.local: the layout has shape (32, 4), 128 elements, the tile (32, 8), 256; it has one position for every element of the tile
+<here>: px.local: the layout has shape (32, 4), 128 elements, the tile (32, 8), 256
   line: <source>
+  legal: a layout with one position for every element of the tile
 """)
 
 
@@ -81,8 +82,9 @@ def test_negative_register_positions():
         px.local(4, f32, layout=S[(4,) : (-1,)])  # <- here
 
     refused(LayoutError, kernel, """
-<here>: px.local: S[(4,) : (-1,)] puts an element at position -3 of its thread; positions begin at 0: add 3
+<here>: px.local: S[(4,) : (-1,)] puts an element at position -3 of its thread
   line: <source>
+  legal: positions begin at 0: px.Layout(...) + 3
 """)
 
 
@@ -92,8 +94,9 @@ def test_swizzled_registers():
         px.local((8, 64), bf16, layout=px.Layout(S[(8, 64)], swizzle=Swizzle.B128))  # <- here
 
     refused(LayoutError, kernel, """
-<here>: px.local: registers have names and no addresses, so a swizzle means nothing; leave it out
+<here>: px.local: registers have names and no addresses, so a swizzle means nothing
   line: <source>
+  legal: the layout without it
 """)
 
 
@@ -183,8 +186,9 @@ def test_container_narrower_than_the_elements():
         px.local(4, f32, container=px.b16)  # <- here
 
     refused(LayoutError, kernel, """
-<here>: px.local: a .b16 register does not hold whole elements of .f32; a container has a multiple of 32 bits
+<here>: px.local: a .b16 register does not hold whole elements of .f32
   line: <source>
+  legal: a container of a multiple of 32 bits, or none
 """)
 
 
@@ -194,8 +198,9 @@ def test_shared_layout_with_thread_axes():
         px.shared((32, 4), f32, layout=S[(32, 4) : (1 @ laneid, 1)])  # <- here
 
     refused(LayoutError, kernel, """
-<here>: px.shared: S[(32, 4) : (1 @ laneid, 1)] has thread axes; all threads share the memory, so strides are on m alone
+<here>: px.shared: S[(32, 4) : (1 @ laneid, 1)] has thread axes, and all threads share the memory
   line: <source>
+  legal: strides on m alone: plain ints
 """)
 
 
@@ -207,6 +212,7 @@ def test_swizzled_shared_tile_aligned_too_little():
     refused(LayoutError, kernel, """
 <here>: px.shared: align=128 is no power of two of at least 1024 bytes, the period of its swizzle
   line: <source>
+  legal: align=1024, or none
 """)
 
 
@@ -218,6 +224,7 @@ def test_shared_alignment_that_is_no_power_of_two():
     refused(LayoutError, kernel, """
 <here>: px.shared: align=24 is no power of two of at least 4 bytes, the size of an element of .f32
   line: <source>
+  legal: align=4, or none
 """)
 
 
@@ -227,8 +234,9 @@ def test_shared_tile_that_begins_before_its_storage():
         px.shared((8, 4), f32, layout=S[(8, 4) : (-4, 1)])  # <- here
 
     refused(LayoutError, kernel, """
-<here>: px.shared: S[(8, 4) : (-4, 1)] begins 112 bytes before its storage; add 28
+<here>: px.shared: S[(8, 4) : (-4, 1)] begins 112 bytes before its storage
   line: <source>
+  legal: positions begin at 0: px.Layout(...) + 28
 """)
 
 
@@ -292,4 +300,5 @@ def test_alignment_as_text():
     refused(LayoutError, kernel, """
 <here>: px.shared: align='16' is no power of two of at least 4 bytes, the size of an element of .f32
   line: <source>
+  legal: align=4, or none
 """)

@@ -50,7 +50,7 @@ def test_vector_of_eight_for_sm_90():
     refused(InstructionError, kernel, """
 <here>: ld.global.v8.b32: does not exist on sm_90, the target of this kernel
   line: <source>
-  rule: every instruction exists on the kernel's target (PTX ISA 9.7.10.8)
+  rule: what a kernel uses exists on its target (PTX ISA 9.7.10.8)
   legal: targets sm_100 and newer, from PTX 8.8
 """)
 
@@ -64,7 +64,7 @@ def test_sub_byte_memory():
     refused(InstructionError, kernel, """
 <here>: ld.global.b4: '.b4' cannot stand after 'ld.global'; did you mean .b64 or .v4?
   line: <source>
-  see: PTX ISA 9.7.10.8
+  rule: an opcode is spelled as its syntax line says, qualifier by qualifier (PTX ISA 9.7.10.8)
   legal: after 'ld.global': .vec: .v2 .v4 .v8; .type: .b8 .b16 .b32 .b64 .b128 .u8 .u16 .u32 .u64 .s8 .s16 .s32 .s64 .f32 .f64
 """)
 
@@ -173,6 +173,7 @@ def test_no_operand_is_a_view():
     refused(InstructionError, kernel, """
 <here>: add.f32: no operand is a view
   line: <source>
+  rule: tile operations repeat an instruction over views (PTX ISA 9.7.3.3)
   legal: the raw call px.ptx["add.f32"](...)
 """)
 
@@ -246,6 +247,7 @@ def test_ewise_of_memory():
     refused(InstructionError, kernel, """
 <here>: tile.ewise, operand src: A[4] f32 in .global is no register tile
   line: <source>
+  rule: a scalar function works on registers
   legal: a px.local tile; load memory with tile.apply first
 """)
 

@@ -183,6 +183,7 @@ def test_too_many_indices():
     refused(LayoutError, kernel, """
 <here>: 3 indices into A[4, 8] f32 in .global, which has 2 axes
   line: <source>
+  legal: an index or slice for each axis at most
 """)
 
 
@@ -230,6 +231,7 @@ def test_sub_with_a_start_too_few():
     refused(LayoutError, kernel, """
 <here>: sub of A[4, 8] f32 in .global needs 2 starts and extents, not 1 and 2
   line: <source>
+  legal: a start and an extent for each axis
 """)
 
 
@@ -471,8 +473,9 @@ def test_elements_wider_than_their_registers():
         r.view(b32)  # <- here
 
     refused(LayoutError, kernel, """
-<here>: r[8] bf16 in .reg: an element of .b32 does not fit into its registers of .bf16; declare the tile with container=b32
+<here>: r[8] bf16 in .reg: an element of .b32 does not fit into its registers of .bf16
   line: <source>
+  legal: declare the tile with container=px.b32
 """)
 
 
