@@ -307,11 +307,13 @@ class Kernel:
         except (ArgumentError, LaunchError) as error:
             raise error.at(here()) from None
 
-    def emulate(self, *arguments: Any, grid: Any = None, seed: int = 0, **constants: Any) -> Any:
-        """Run in the emulator and return its result, reports included."""
+    def emulate(
+        self, *arguments: Any, grid: Any = None, seed: int = 0, step_limit: int = 1_000_000, stop_on_report: bool = False, **constants: Any
+    ) -> Any:
+        """Run in the emulator and return its result, reports included; options as for `ptxgen.emulator.emulate`."""
         try:
             specialization, arguments = self._arranged(arguments, constants)
-            return specialization.emulate(*arguments, grid=grid, seed=seed)
+            return specialization.emulate(*arguments, grid=grid, seed=seed, step_limit=step_limit, stop_on_report=stop_on_report)
         except (ArgumentError, LaunchError) as error:
             raise error.at(here()) from None
 
