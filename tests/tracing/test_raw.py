@@ -150,3 +150,9 @@ def test_the_kernels_target_is_checked():
     with pytest.raises(PtxgenError) as caught:
         traced(lambda tid: px.ptx["ld.global.v8.b32"](px.u64(4096)), target="sm_90")
     assert "does not exist on sm_90, the target of this kernel" in str(caught.value)
+
+
+def test_a_move_of_16_bits_has_no_quarters():
+    assert body(lambda tid: px.ptx["mov.b16"](px.u16(7))) == ["mov.b16 %rs0, 7;"]
+    with pytest.raises(PtxgenError):
+        traced(lambda tid: px.ptx["mov.b16"](px.u16(7), out=tuple(px.reg(px.b8) for _ in range(4))))
