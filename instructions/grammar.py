@@ -172,7 +172,7 @@ def _operand_lists(text: str) -> tuple[tuple[Slot, ...], ...]:
     if opened:
         without = text[: opened.start()] + text[opened.end() :]
         taken = text[: opened.start()] + opened[1] + text[opened.end() :]
-        return tuple(sorted({*_operand_lists(without), *_operand_lists(taken)}, key=len))
+        return tuple(sorted(dict.fromkeys((*_operand_lists(without), *_operand_lists(taken))), key=len))
     text = text.replace("{!}", "").replace("{.unified}", "")
     slots = []
     for piece in re.findall(r"\[[^\]]*\]|\([^)]*\)|[^,\[\]()]+", text):
