@@ -16,6 +16,7 @@ from ptxgen.kernels.specialization import Specialization
 from ptxgen.kernels.trace import trace
 from ptxgen.runtime import ArgumentError, LaunchError
 from ptxgen.tracing.provenance import here
+from ptxgen.tracing.source import decorator_line
 
 __all__ = ["Kernel", "kernel"]
 
@@ -57,7 +58,7 @@ def kernel(
     callable
         The decorator.
     """
-    where = here()
+    where = decorator_line(function.__code__) if inspect.isfunction(function) else here()
     for name, value in (("grid", grid), ("block", block)):
         if function is not None or value is None:
             raise TraceError(

@@ -19,7 +19,8 @@ from ptxgen.tracing.liveness import Liveness, liveness
 from ptxgen.tracing.provenance import Where
 
 __all__ = [
-    "FunctionSource", "assigned_name", "parameter_line", "place_of", "resolve", "return_line", "source_of", "statement_at",
+    "FunctionSource", "assigned_name", "decorator_line", "parameter_line", "place_of", "resolve", "return_line", "source_of",
+    "statement_at",
 ]  # fmt: skip
 
 Scope = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module]
@@ -178,6 +179,11 @@ def return_line(code: CodeType) -> Where:
         return head
     found = next((one for one in statements if isinstance(one, ast.Return) and one.value is not None), None)
     return head if found is None else place_of(code, found, head)
+
+
+def decorator_line(code: CodeType) -> Where:
+    """The line of a function's first decorator, or of its head."""
+    return _Line(code, 0, code.co_firstlineno)
 
 
 def parameter_line(code: CodeType, name: str) -> Where:

@@ -239,7 +239,8 @@ def test_16_bit_containers_under_b32():
 def test_integer_registers_under_a_float_instruction():
     @px.kernel(grid=1, block=1)
     def kernel():
-        a, b = px.local((4, 1), f32), px.local((4, 1), u32)
+        a = px.local((4, 1), f32)
+        b = px.local((4, 1), u32)
         px.tile.apply("add.f32", a, a, b, scope="thread")  # <- here
 
     refused(InstructionError, kernel, """
