@@ -16,6 +16,7 @@ from ptxgen import ir
 from ptxgen.errors import InstructionError, TraceError
 from ptxgen.instructions.checking import Given
 from ptxgen.instructions.types import s64, u32, u64
+from ptxgen.layouts.axes import m
 from ptxgen.layouts.expr import Expr, Monomial
 from ptxgen.layouts.swizzle import Swizzle
 from ptxgen.tile.expressions import compute, convert, integer, materialize, operand
@@ -31,7 +32,87 @@ __all__ = ["Addresses", "scalar_address"]
 # ---- one operand --------------------------------------------------------------------------------------------------------
 
 
-class Addresses:
+class Anchor:
+    """The storage behind a memory operand: its first byte, and registers that lie at a distance from it."""
+
+    def __init__(self, builder: Builder, view: View) -> None:
+        assert isinstance(view.storage, Memory)
+        self.builder = builder
+        self.view = view
+        self.storage = view.storage
+        self.bits = self.storage.address_bits
+
+    def _start(self) -> Value:
+        """The address of the storage's first byte in a register."""
+        base = self.storage.base
+        if isinstance(base, Value):
+            return base
+        key = ("symbol", base.name)
+        found: Value | None = self.builder.root.numbered.get(key)
+        if found is None:
+            type = u32 if self.bits == 32 else u64
+            given = (base, Given("symbol", base.name))
+            found = compute(self.builder, f"mov.u{self.bits}", type, given, into=self.builder.prologue)
+            self.builder.root.numbered[key] = found
+        return found
+
+    def _add(self, base: Value, term: Value) -> Value:
+        opcode = "add.s64" if self.bits == 64 else "add.u32"
+        key = ("base", base.operand, term.operand)
+        made: Value = self.builder.numbered(key, lambda: compute(self.builder, opcode, base.type, operand(base), operand(term)))
+        return made
+
+    def _once(self, key: Any, make: Any) -> Value:
+        found: Value | None = self.builder.root.numbered.get(key)
+        if found is None:
+            found = self.builder.root.numbered[key] = make()
+        return found
+
+    def _moved_by(self, base: Value | None, runtime: Expr) -> Value | None:
+        """A base, the storage's first byte by default, plus a displacement in bits that is known at run time."""
+        if not runtime.terms:
+            return base
+        return self._add(base if base is not None else self._start(), materialize(self.builder, _in_bytes(runtime, self), self.bits))
+
+    def _encoded(self, base: Value | None, start: int) -> tuple[ir.Operand, int]:
+        """The operand and the immediate of an address `start` bytes behind a base, the storage's first byte by default."""
+        if base is None and _encodable(start):
+            first = self.storage.base
+            return (first if isinstance(first, ir.Sym) else first.operand), start
+        base = self._start() if base is None else base
+        if not _encodable(start):
+            base, start = self._add(base, Value(self.builder, base.type, ir.Int(start), None, None)), 0
+        return base.operand, start
+
+    def element(self) -> ir.Address:
+        """The address of the only element of a view without a swizzle."""
+        offset = Expr.of(self.view.layout.offset[m])
+        constant = offset.terms.get((), 0)
+        base, start = self._encoded(self._moved_by(None, offset - constant), constant // 8)
+        self._prove_element(base, start, offset)
+        return ir.Address(base, start)  # type: ignore[arg-type]
+
+    def _prove_element(self, base: ir.Operand, start: int, offset: Expr) -> None:
+        """Evaluate the base that was written, in all active threads, and compare it with the layout's offset."""
+        evaluator = Evaluator.of(self.builder)
+        value = evaluator.value(base)
+        if value is None:
+            return
+        found, due = value + start, np.zeros(1, np.int64)
+        for mono, coefficient in offset.terms.items():
+            due = due + coefficient // 8 * prod(evaluator.sample(symbol) for symbol in mono)
+        if self.bits == 32:
+            found = found & 0xFFFFFFFF
+        wrong = found != due
+        if wrong.any():
+            active = self.builder.active_threads()
+            wrong, found, due = (np.broadcast_to(one, (self.builder.threads,))[active] for one in (wrong, found, due))
+            if wrong.any():
+                at = int(np.flatnonzero(wrong)[0])
+                raise mismatch(repr(self.view), int(active[at]), 0, int(found[at]), int(due[at]))
+
+
+class Addresses(Anchor):
     """The addresses of one memory operand under one group.
 
     Parameters
@@ -44,12 +125,8 @@ class Addresses:
     """
 
     def __init__(self, builder: Builder, group: Group, view: View, repeats: int, atom: int) -> None:
-        assert isinstance(view.storage, Memory)
-        self.builder = builder
+        super().__init__(builder, view)
         self.group = group
-        self.view = view
-        self.storage = view.storage
-        self.bits = self.storage.address_bits
         self.swizzle: Swizzle | None = view.layout.swizzle
         table = view.layout.table()
         shape = (group.size, repeats, atom)
@@ -179,42 +256,15 @@ class Addresses:
                 uniform[mono] = int(own[0])
             else:
                 strided[mono] = own
-        runtime = Expr(uniform)
-        if runtime.terms:
-            value = self._add(value if value is not None else self._start(), materialize(self.builder, _in_bytes(runtime, self), self.bits))
+        if uniform:
+            value = self._moved_by(value, Expr(uniform))
         for mono, own in strided.items():
             value = self._strided(value if value is not None else self._start(), mono, own)
-        if value is None and _encodable(start):
-            base = self.storage.base
-            return (base if isinstance(base, ir.Sym) else base.operand), start
-        value = self._start() if value is None else value
-        if not _encodable(start):
-            value, start = self._add(value, Value(self.builder, value.type, ir.Int(start), None, None)), 0
-        return value.operand, start
-
-    def _add(self, base: Value, term: Value) -> Value:
-        opcode = "add.s64" if self.bits == 64 else "add.u32"
-        key = ("base", base.operand, term.operand)
-        made: Value = self.builder.numbered(key, lambda: compute(self.builder, opcode, base.type, operand(base), operand(term)))
-        return made
+        return self._encoded(value, start)
 
     @staticmethod
     def _uniform(values: np.ndarray) -> bool:
         return len(values) == 1 or bool((values == values[0]).all())
-
-    def _start(self) -> Value:
-        """The address of the storage's first byte in a register."""
-        base = self.storage.base
-        if isinstance(base, Value):
-            return base
-        key = ("symbol", base.name)
-        found: Value | None = self.builder.root.numbered.get(key)
-        if found is None:
-            type = u32 if self.bits == 32 else u64
-            given = (base, Given("symbol", base.name))
-            found = compute(self.builder, f"mov.u{self.bits}", type, given, into=self.builder.prologue)
-            self.builder.root.numbered[key] = found
-        return found
 
     def _fit(self, offsets: np.ndarray) -> list[tuple[Value, Linear]]:
         """Programs for the thread part, one for each index that it depends on (CTA of the cluster, thread)."""
@@ -259,12 +309,6 @@ class Addresses:
             return self._swizzled(programs, start), 0
         key = ("thread part", self.storage, tuple((index.operand, program.digits) for index, program in programs))
         return self._once(key, lambda: self._accumulate(self._start(), programs)), start
-
-    def _once(self, key: Any, make: Any) -> Value:
-        found: Value | None = self.builder.root.numbered.get(key)
-        if found is None:
-            found = self.builder.root.numbered[key] = make()
-        return found
 
     def _accumulate(self, base: Value, programs: list[tuple[Value, Linear]]) -> Value:
         """base + the digits times their strides, in the prologue."""
@@ -349,7 +393,7 @@ def _xor_swizzle(builder: Builder, offset: Value, swizzle: Swizzle, into: list[i
     return compute(builder, "xor.b32", u32, operand(offset), operand(picked), into=into)
 
 
-def _in_bytes(expr: Expr, of: Addresses) -> Expr:
+def _in_bytes(expr: Expr, of: Anchor) -> Expr:
     """A displacement in bits as one in bytes."""
     if expr.terms and expr.divisor() % 8:
         raise InstructionError(f"{of.view!r} begins inside a byte", example=f"displacement {expr} bits")
@@ -370,7 +414,8 @@ def scalar_address(builder: Builder, view: View) -> tuple[ir.Address, Given]:
     """The address of a view's first element, for a raw instruction: base plus the view's offset."""
     assert isinstance(view.storage, Memory)
     first = view[(0,) * view.ndim] if view.ndim else view
-    address = Addresses(builder, Group.at(builder, "thread"), first, 1, 1).render()[0]
+    group = Group.at(builder, "thread")
+    address = Anchor(builder, first).element() if view.layout.swizzle is None else Addresses(builder, group, first, 1, 1).render()[0]
     return address, Given("address", view.described(), space=view.space)
 
 
