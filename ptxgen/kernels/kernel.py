@@ -22,6 +22,7 @@ __all__ = ["Kernel", "kernel"]
 
 _MAX_GRID = (2**31 - 1, 65535, 65535)
 _MAX_BLOCK = (1024, 1024, 64)
+_MAX_CLUSTER, _MAX_REGISTERS, _MAX_BLOCKS = 16, 255, 32  # of any device (CUDA C++ Programming Guide, technical specifications)
 
 
 def kernel(
@@ -66,16 +67,14 @@ def kernel(
                 why="how many blocks and threads run a kernel is part of it",
                 legal="@px.kernel(grid=1, block=128), or grid=lambda n: px.cdiv(n, 128) for named dims",
             )  # fmt: skip
-    if target is not None and target not in FIRST_VERSION:
-        near = difflib.get_close_matches(str(target), FIRST_VERSION, n=3)
-        hint = f"did you mean {' or '.join(near)}?" if near else ", ".join(FIRST_VERSION)
-        raise TraceError(f"unknown target {target!r}", where=where, legal=hint)
+    if target is not None:
+        _check_target(target)
     names = dict(sys._getframe(1).f_locals)
 
     def decorate(function: Callable[..., Any]) -> Kernel:
         try:
             parameters = parameters_of(function, names)
-            blocks = _extents(cluster or 1, "cluster")
+            blocks = _extents(1 if cluster is None else cluster, "cluster")
             made = Kernel(function, parameters, grid, block, blocks, target, max_registers, min_blocks, cooperative, where)
             made.check_launch()
             return made
@@ -83,6 +82,13 @@ def kernel(
             raise error.at(where) from None
 
     return decorate
+
+
+def _check_target(target: Any) -> None:
+    if target not in FIRST_VERSION:
+        near = difflib.get_close_matches(str(target), FIRST_VERSION, n=3)
+        hint = f"did you mean {' or '.join(near)}?" if near else ", ".join(FIRST_VERSION)
+        raise TraceError(f"unknown target {target!r}", where=here(), legal=hint)
 
 
 def _extents(value: Any, what: str) -> tuple[int, int, int]:
@@ -163,12 +169,20 @@ class Kernel:
         return found
 
     def check_launch(self) -> None:
-        """Refuse a grid or block that no launch could have, and functions of them that ask for names which are not there.
+        """Refuse a grid, block or cluster that no launch could have, and functions that ask for names which are not there.
 
         Raises
         ------
         TraceError
         """
+        self._check_extents(self._cluster, (_MAX_CLUSTER,) * 3, "cluster")
+        blocks = self._cluster[0] * self._cluster[1] * self._cluster[2]
+        if blocks > _MAX_CLUSTER:
+            legal = f"1 to 8 anywhere, up to {_MAX_CLUSTER} where it fits"
+            raise TraceError(f"kernel {self.name}: a cluster of {blocks} blocks", legal=legal)
+        for value, what, most in ((self._max_registers, "max_registers", _MAX_REGISTERS), (self._min_blocks, "min_blocks", _MAX_BLOCKS)):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most):
+                raise TraceError(f"kernel {self.name}: {what}={value!r}", legal=f"an int from 1 to {most}")
         if callable(self.grid):
             _wanted(self.grid, {**self._constants, **self._dims()}, "grid")
         else:
@@ -191,8 +205,7 @@ class Kernel:
         TraceError
             For an unknown target.
         """
-        if target not in FIRST_VERSION:
-            raise TraceError(f"unknown target {target!r}", legal=", ".join(FIRST_VERSION))
+        _check_target(target)
         return Kernel(
             self.function, self.parameters, self.grid, self._block, self._cluster, target, self._max_registers, self._min_blocks,
             self.cooperative, self.where,
@@ -202,7 +215,10 @@ class Kernel:
         for name in constants:
             if name not in self._constants:
                 known = ", ".join(self._constants) or "none"
-                raise TraceError(f"kernel {self.name} has no constant {name!r}", legal=f"its constants: {known}")
+                legal = f"its constants: {known}"
+                if name in ("grid", "stream", "seed"):
+                    legal = f"{self.name}.launch(..., grid=, stream=) or {self.name}.emulate(..., grid=, seed=)"
+                raise TraceError(f"kernel {self.name} has no constant {name!r}", legal=legal)
         key = []
         for name, parameter in self._constants.items():
             value = constants.get(name, parameter.default)

@@ -224,6 +224,17 @@ def test_argument_by_an_unknown_name():
 """)
 
 
+def test_grid_of_a_plain_call():
+    def program():
+        scale(X, X, 1.0, 1, grid=4)  # <- here
+
+    refused(px.TraceError, program, """
+<here>: kernel scale has no constant 'grid'
+  line: <source>
+  legal: scale.launch(..., grid=, stream=) or scale.emulate(..., grid=, seed=)
+""")
+
+
 def test_constant_passed_by_position():
     @px.kernel(grid=1, block=32)
     def kernel(x: px.Tensor((4,), f32), *, BM: px.constexpr = 4):

@@ -193,6 +193,28 @@ def test_empty_grid():
 """)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cluster": 0}, "kernel kernel: cluster.x = 0\n  legal: 1 to 16, on any device"),
+        ({"cluster": (4, 8)}, "kernel kernel: a cluster of 32 blocks\n  legal: 1 to 8 anywhere, up to 16 where it fits"),
+        ({"max_registers": 0}, "kernel kernel: max_registers=0\n  legal: an int from 1 to 255"),
+        ({"max_registers": 256}, "kernel kernel: max_registers=256\n  legal: an int from 1 to 255"),
+        ({"min_blocks": "2"}, "kernel kernel: min_blocks='2'\n  legal: an int from 1 to 32"),
+    ],
+)
+def test_options(options: dict[str, Any], message: str):
+    with pytest.raises(TraceError) as caught:
+
+        @px.kernel(grid=1, block=32, **options)
+        def kernel():
+            pass
+
+    place, rest = str(caught.value).split(": ", 1)
+    assert place.startswith("test_signatures.py:")
+    assert "\n".join(line for line in rest.splitlines() if not line.startswith("  line:")) == message
+
+
 def test_cluster_on_a_target_without_clusters():
     @px.kernel(grid=2, block=64, cluster=2, target="sm_80")  # <- here
     def kernel():
@@ -486,8 +508,6 @@ def test_annotations(make: Any, message: str):
         (lambda: px.range(4), "px.range"),
         (lambda: px.if_(True), "px.if_"),
         (lambda: px.syncthreads(), "px.syncthreads"),
-        (lambda: n // 4, "dim n in arithmetic"),
-        (lambda: n < 4, "dim n in arithmetic"),
     ],
 )
 def test_outside_of_a_kernel(use: Any, what: str):
@@ -499,6 +519,46 @@ def test_outside_of_a_kernel(use: Any, what: str):
         f"{what} only has a meaning inside a kernel",
         "  legal: use it in a function under @px.kernel, while it is traced",
     ]
+
+
+@pytest.mark.parametrize("use", [lambda: n * 2, lambda: 4 + n, lambda: n // 4, lambda: n < 4])
+def test_arithmetic_on_a_dim_outside_of_a_kernel(use: Any):
+    with pytest.raises(TraceError) as caught:
+        use()
+    place, rest = str(caught.value).split(": ", 1)
+    assert place.startswith("test_signatures.py:")
+    assert [line for line in rest.splitlines() if not line.startswith("  line:")] == [
+        "arithmetic on dim n outside of a kernel",
+        "  why: its value is known at launch alone",
+        "  legal: a dim of its own for each extent and stride; in grid, a function of the dims: grid=lambda n: px.cdiv(n, 128)",
+    ]
+
+
+def test_a_dim_beyond_its_maximum():
+    limited = px.dim("limited", max=100)
+
+    @px.kernel(grid=1, block=32)
+    def kernel(x: px.Tensor((limited,), f32)):
+        pass
+
+    kernel(np.zeros(100, np.float32))
+    with pytest.raises(px.ArgumentError) as caught:
+        kernel(np.zeros(101, np.float32))
+    assert str(caught.value) == (
+        "kernel: dimension 'limited' is 101 by axis 0 of 'x'; the signature says at most 100: px.dim('limited', max=...) raises the limit"
+    )
+
+
+def test_dim_in_arithmetic_outside_of_a_kernel():
+    def program():
+        n // 4  # <- here
+
+    refused(TraceError, program, """
+<here>: arithmetic on dim n outside of a kernel
+  line: <source>
+  why: its value is known at launch alone
+  legal: a dim of its own for each extent and stride; in grid, a function of the dims: grid=lambda n: px.cdiv(n, 128)
+""")
 
 
 @pytest.mark.parametrize(

@@ -67,10 +67,10 @@ def test_guard_on_the_first_of_four():
             A[i : i + 4]  # <- here
 
     refused(TraceError, kernel, """
-<here>: the slice of axis 0 of A[n] f32 in .global has the runtime length %r6 - 512*ctaid.x - 4*tid.x
+<here>: index 512*ctaid.x + 4*tid.x to 512*ctaid.x + 4*tid.x + 3 of axis 0 of A[n] f32 in .global is not proved to be below n
   line: <source>
-  why: a view's extents are part of the text; and a sum that may wrap around has no known distance from its start
-  legal: x.sub((start,), (4,)), which states a static length, or px.range over single elements
+  why: it leaves the tensor for ctaid.x = 0, n = 1, tid.x = 0
+  legal: guard it: with px.if_(512*ctaid.x + 4*tid.x + 3 < n): ...; or make the extents divide
 """)
 
 
