@@ -78,7 +78,7 @@ class AxisTerm:
     parts: tuple[tuple[Axis, Scalar], ...]  #: in the axes' order, without zeros
 
     def __init__(self, parts: Iterable[tuple[Axis, Scalar]] = ()) -> None:
-        self.parts = tuple(part for part in parts if part[1] != 0)
+        self.parts = tuple([part for part in parts if part[1] != 0])
 
     @staticmethod
     def of(value: object, what: str = "a stride") -> AxisTerm:
@@ -121,6 +121,9 @@ class AxisTerm:
         other = AxisTerm.of(other)
         if not self.parts or not other.parts:
             return other if not self.parts else self
+        if len(self.parts) == len(other.parts) == 1 and self.parts[0][0] is other.parts[0][0]:  # as in memory, on m alone
+            (axis, one), (_, two) = self.parts[0], other.parts[0]
+            return AxisTerm(((axis, as_scalar(one + two, "a sum")),))
         return AxisTerm.collect(self.parts + other.parts)
 
     def __mul__(self, other: object) -> AxisTerm:

@@ -259,6 +259,8 @@ class Expr:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Expr):
             return self.terms == other.terms
+        if other.__class__ is int:
+            return self.terms == ({(): other} if other else {})
         if isinstance(other, (int, Symbol)) and not isinstance(other, bool):
             return self.terms == Expr.of(other).terms
         return NotImplemented

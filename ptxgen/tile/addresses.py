@@ -94,13 +94,13 @@ class Anchor:
 
     def _prove_element(self, base: ir.Operand, start: int, offset: Expr) -> None:
         """Evaluate the base that was written, in all active threads, and compare it with the layout's offset."""
-        evaluator = Evaluator.of(self.builder)
+        evaluator, due = Evaluator.of(self.builder), np.zeros(1, np.int64)
+        for mono, coefficient in offset.terms.items():
+            due = due + coefficient // 8 * prod(evaluator.sample(symbol) for symbol in mono)  # before what is made of the samples
         value = evaluator.value(base)
         if value is None:
             return
-        found, due = value + start, np.zeros(1, np.int64)
-        for mono, coefficient in offset.terms.items():
-            due = due + coefficient // 8 * prod(evaluator.sample(symbol) for symbol in mono)
+        found = value + start
         if self.bits == 32:
             found = found & 0xFFFFFFFF
         wrong = found != due
