@@ -86,6 +86,24 @@ def test_dim_that_is_no_multiple():
 """)
 
 
+def test_dim_beyond_its_maximum():
+    limited = px.dim("limited", max=100)
+
+    @px.kernel(grid=1, block=32)
+    def kernel(x: px.Tensor((limited,), f32)):
+        px.syncthreads()
+
+    kernel.specialize().runner.binder(f(100))
+
+    def program():
+        kernel(f(101))  # <- here
+
+    refused(ArgumentError, program, """
+<here>: kernel: dimension 'limited' is 101 by axis 0 of 'x'; the signature says at most 100: px.dim('limited', max=...) raises the limit
+  line: <source>
+""")
+
+
 def test_every_second_row():
     def program():
         scale(f(6, 8)[::2], X, 1.0, 1)  # <- here
