@@ -31,11 +31,14 @@ class Dim:
         Known to divide it, and checked at launch.
     dtype : Type
         How the kernel holds it.
+    max : int
+        The largest value that a launch may have, checked there: what proves that indices do not wrap. 2**31 - 1 unless given, or 2**63 - 1
+        for a 64-bit type.
     """
 
-    __slots__ = ("dtype", "multiple_of", "name", "symbol")
+    __slots__ = ("dtype", "max", "multiple_of", "name", "symbol")
 
-    def __init__(self, name: str, multiple_of: int = 1, dtype: Type = u32) -> None:
+    def __init__(self, name: str, multiple_of: int = 1, dtype: Type = u32, max: int | None = None) -> None:
         if not isinstance(name, str) or not name.isidentifier():
             raise TraceError(f"a dim is named by an identifier, not {name!r}", where=here(), legal='n = px.dim("n")')
         if isinstance(multiple_of, bool) or not isinstance(multiple_of, int) or multiple_of < 1:
@@ -44,10 +47,14 @@ class Dim:
             )
         if not isinstance(dtype, Type) or dtype.name not in ("u32", "s32", "u64", "s64"):
             raise TraceError(f"dim {name}: dtype={dtype!r} is no type of a count", where=here(), legal="px.u32, px.s32, px.u64 or px.s64")
+        largest = (1 << (dtype.bits - dtype.signed)) - 1
+        if max is not None and (isinstance(max, bool) or not isinstance(max, int) or not multiple_of <= max <= largest):
+            raise TraceError(f"dim {name}: max={max!r}", where=here(), legal=f"an int from {multiple_of} to {largest}")
         self.name = name
         self.multiple_of = multiple_of
         self.dtype = dtype
-        self.symbol = Symbol(name, 0, (1 << (dtype.bits - dtype.signed)) - 1, multiple_of, key=("dim", name))
+        self.max = (1 << (dtype.bits - 1)) - 1 if max is None else max
+        self.symbol = Symbol(name, 0, self.max, multiple_of, key=("dim", name))
 
     def __repr__(self) -> str:
         return self.name
@@ -81,31 +88,6 @@ class Dim:
             legal=f"with px.if_({self.name} > 0): ...",
         )  # fmt: skip
 
-    def __mul__(self, other: Any) -> Any:
-        return _dim_arithmetic(self, other, lambda a, b: a * b)
-
-    def __add__(self, other: Any) -> Any:
-        return _dim_arithmetic(self, other, lambda a, b: a + b)
-
-    def __sub__(self, other: Any) -> Any:
-        return _dim_arithmetic(self, other, lambda a, b: a - b)
-
-    def __rsub__(self, other: Any) -> Any:
-        return _dim_arithmetic(self, other, lambda a, b: b - a)
-
-    __rmul__ = __mul__
-    __radd__ = __add__
-
-
-def _dim_arithmetic(one: Dim, other: Any, operate: Callable[[Any, Any], Any]) -> Any:
-    """Inside a kernel a dim is a traced integer; outside it is an expression, for shapes and strides."""
-    from ptxgen.tracing.builder import active
-
-    builder = active()
-    if builder is not None:
-        return operate(one.__ptxgen_value__(builder), other)
-    return operate(Expr.of(one.symbol), Expr.of(other.symbol) if isinstance(other, Dim) else other)
-
 
 def _dim_comparison(one: Dim, other: Any, name: str, same: bool) -> Any:
     from ptxgen.tracing.builder import active
@@ -116,23 +98,29 @@ def _dim_comparison(one: Dim, other: Any, name: str, same: bool) -> Any:
 
 def _delegate(name: str) -> Callable[..., Any]:
     def method(self: Dim, *others: Any) -> Any:
-        from ptxgen.tracing.builder import current
+        from ptxgen.tracing.builder import active
 
-        return getattr(self.__ptxgen_value__(current(f"dim {self.name} in arithmetic")), name)(*others)
+        builder = active()
+        if builder is None:
+            raise TraceError(
+                f"arithmetic on dim {self.name} outside of a kernel", where=here(), why="its value is known at launch alone",
+                legal="a dim of its own for each extent and stride; in grid, a function of the dims: grid=lambda n: px.cdiv(n, 128)",
+            )  # fmt: skip
+        return getattr(self.__ptxgen_value__(builder), name)(*others)
 
     return method
 
 
-_OPERATORS = ("truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and", "or", "xor")
+_OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and", "or", "xor")
 for _name in (*_OPERATORS, *(f"r{_one}" for _one in _OPERATORS), "lt", "le", "gt", "ge", "neg", "pos", "invert", "abs"):
     setattr(Dim, f"__{_name}__", _delegate(f"__{_name}__"))
 for _name in ("to", "bitcast"):
     setattr(Dim, _name, _delegate(_name))
 
 
-def dim(name: str, multiple_of: int = 1, dtype: Type = u32) -> Dim:
-    """A named runtime extent: ``n = px.dim("n", multiple_of=8)``."""
-    return Dim(name, multiple_of, dtype)
+def dim(name: str, multiple_of: int = 1, dtype: Type = u32, max: int | None = None) -> Dim:
+    """A named runtime extent: ``n = px.dim("n", multiple_of=8)``; see `Dim`."""
+    return Dim(name, multiple_of, dtype, max)
 
 
 class Tensor:

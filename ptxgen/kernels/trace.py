@@ -161,7 +161,7 @@ def trace(
         function.__name__,
         [
             *(_signature(one) for one in parameters if not isinstance(one.annotation, Constant)),
-            *(DimParam(one.name, one.dtype) for one in dims),
+            *(DimParam(one.name, one.dtype, one.max) for one in dims),
         ],
         {one.name: one.multiple_of for one in dims if one.multiple_of > 1},
     )
@@ -182,7 +182,7 @@ def _declare_dims(builder: Builder, parameters: tuple[Parameter, ...], code: Cod
     for parameter in parameters:
         for one in parameter.annotation.dims() if isinstance(parameter.annotation, Tensor) else ():
             known = dims.setdefault(one.name, one)
-            if (known.multiple_of, known.dtype) != (one.multiple_of, one.dtype):
+            if (known.multiple_of, known.dtype, known.max) != (one.multiple_of, one.dtype, one.max):
                 raise TraceError(
                     f"two dims are named {one.name}, with different types or multiples",
                     where=parameter_line(code, parameter.name),

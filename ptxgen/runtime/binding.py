@@ -309,6 +309,11 @@ class _Check:
 
     def _dim(self, param: DimParam) -> Any:
         value, where = self.dims[param.name]
+        if param.most is not None and value > param.most:
+            raise ArgumentError(
+                f"{self.signature.kernel}: dimension {param.name!r} is {value} by {where}; the signature says at most {param.most}: "
+                f"px.dim({param.name!r}, max=...) raises the limit"
+            )
         try:
             return self.converters[param.name](value)
         except ArgumentError as error:

@@ -152,6 +152,7 @@ class _Writer:
         for param in self.signature.params:
             if isinstance(param, DimParam):
                 low, high = integer_range(param.dtype)
+                high = high if param.most is None else min(high, param.most)
                 local = self.dims[param.name]
                 self.refuse_if(f"not {max(low, 0)} <= {local} <= {high}")
                 self.values[param.name] = local

@@ -86,13 +86,14 @@ class ScalarParam:
 
 
 class DimParam:
-    """The value of a named dimension, handed to the kernel; not an argument in Python."""
+    """The value of a named dimension, at most `most`, handed to the kernel; not an argument in Python."""
 
-    __slots__ = ("dtype", "name", "size")
+    __slots__ = ("dtype", "most", "name", "size")
 
-    def __init__(self, name: str, dtype: TypeLike) -> None:
+    def __init__(self, name: str, dtype: TypeLike, most: int | None = None) -> None:
         self.name = name
         self.dtype = dtype
+        self.most = most
         self.size = dtype.bits // 8
 
 

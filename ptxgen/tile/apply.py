@@ -31,8 +31,8 @@ def apply(opcode: str, *operands: Any, scope: str | None = None, pred: Any = Non
 
     Parameters
     ----------
-    opcode : str
-        The exact PTX opcode, such as ``"ld.global.v4.b32"``.
+    opcode : str or px.ptx opcode
+        The exact PTX opcode, such as ``"ld.global.v4.b32"`` or ``px.ptx.ld.global_.v4.b32``.
     *operands : View, traced scalar or constant
         In the order of the instruction's syntax line. The shape of a view is (*group, *repeat, atom): the group axes stand for the
         threads of `scope` that are active here, the atom for what one instruction takes, and what lies between is repeated, row-major. A
@@ -51,6 +51,7 @@ def apply(opcode: str, *operands: Any, scope: str | None = None, pred: Any = Non
     """
     builder = current("tile.apply")
     where = here()
+    opcode = getattr(opcode, "text", opcode)  # px.ptx.ld.global_.v4.f32 names it as well
     if not isinstance(opcode, str):
         raise TraceError(
             f"tile.apply takes the opcode first, as text, not {opcode!r}", where=where,

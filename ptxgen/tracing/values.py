@@ -273,6 +273,7 @@ def _materialised(builder: Builder, value: Value, where: Where) -> Scalar:
     def make() -> Scalar:
         target = builder.register(pred)
         builder.emit("not.pred", [(target, _given_register(target, pred)), (source, _given_register(source, pred))], where=where)
+        builder.droppable.add(target.name)
         return Scalar(builder, pred, target, builder.region, where, None, value.facts)
 
     made: Scalar = builder.numbered(("not", source.name), make)
