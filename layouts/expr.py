@@ -115,7 +115,7 @@ class Expr:
     @staticmethod
     def of(value: Scalar | Symbol) -> Expr:
         """The value as an Expr."""
-        if value.__class__ is Expr:
+        if isinstance(value, Expr):
             return value
         if isinstance(value, Symbol):
             return Expr({(value,): 1})
@@ -187,6 +187,8 @@ class Expr:
     def _divmod(self, by: int) -> tuple[Expr, Expr]:
         if by < 1:
             raise LayoutError(f"({self}) divided by {by}: the divisor must be positive")
+        if not any(c % by for c in self.terms.values()):
+            return Expr({mono: c // by for mono, c in self.terms.items()}), Expr()
         # Whole multiples leave each term; what is left must stay between two multiples.
         quotient = Expr({mono: c // by if c > 0 else -(-c // by) for mono, c in self.terms.items()})
         rest = self - quotient * by

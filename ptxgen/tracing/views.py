@@ -183,7 +183,7 @@ class View:
 
     @property
     def shape(self) -> tuple[Scalar, ...]:
-        return tuple(one if isinstance(one, int) else _dimension(one) for one in self.layout.shape)
+        return tuple([one if isinstance(one, int) else _dimension(one) for one in self.layout.shape])
 
     @property
     def ndim(self) -> int:
@@ -353,7 +353,7 @@ class View:
         return slice(start, stop, step)
 
     def _index_one(self, axis: int, at: Scalar) -> Scalar:
-        extent = self.shape[axis]
+        extent = self.layout.shape[axis]
         if isinstance(at, int) and at < 0 and isinstance(extent, int):
             at += extent
         self._prove_inside(axis, at, 0)
@@ -361,7 +361,7 @@ class View:
 
     def _prove_inside(self, axis: int, start: Scalar, last: int) -> None:
         """Prove 0 <= start and start + last < extent with the facts in force."""
-        extent = self.shape[axis]
+        extent = self.layout.shape[axis]
         facts = self.builder.facts()
         if not prove_nonnegative(start, facts):
             raise self._outside(axis, start, last, Expr.of(start), "at least 0")
