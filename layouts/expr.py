@@ -161,7 +161,7 @@ class Expr:
 
     def divisor(self) -> int:
         """The greatest integer known to divide every value; 0 for the zero expression."""
-        return math.gcd(*(c * math.prod(s.divisor for s in mono) for mono, c in self.terms.items()))
+        return math.gcd(*[c * math.prod([s.divisor for s in mono]) for mono, c in self.terms.items()])
 
     def floordiv(self, by: int) -> Expr:
         """`self // by`, where that is a polynomial.

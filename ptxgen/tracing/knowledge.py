@@ -58,9 +58,12 @@ def note_threads(op: str, made: Value, sources: Sequence[Value]) -> None:
         return
     if not made.type.is_integer or (made.type.bits == 64 and op in ("add", "sub", "mul", "shl")):  # int64 would not wrap as they do
         return
-    values = [found for one in sources if one.expr is not None and (found := builder.over_threads(one.expr)) is not None]
-    if len(values) != len(sources):
-        return
+    values = []
+    for one in sources:
+        found = None if one.expr is None else builder.over_threads(one.expr)
+        if found is None:
+            return
+        values.append(found)
     left, right = values
     if op in ("floordiv", "mod") and bool(np.any(right <= 0)):
         return

@@ -125,6 +125,8 @@ _JUMPS: dict[type[ast.AST], tuple[str, str]] = {
 
 
 def _check_body(source: FunctionSource, statement: ast.For | ast.With, code: CodeType, what: str, where: Where) -> None:
+    if ("stays inside", id(statement)) in source.known:
+        return
     for node in _jumps(statement.body, False):
         word, legal = _JUMPS[type(node)]
         raise TraceError(
@@ -140,6 +142,7 @@ def _check_body(source: FunctionSource, statement: ast.For | ast.With, code: Cod
             why="Python would trace it always, also where px.break_() leaves the loop",
             legal="a px.reg(px.pred, False) that is set before px.break_(), and with px.if_(~flag): after the loop",
         )
+    source.known["stays inside", id(statement)] = True
 
 
 def _jumps(nodes: list[Any], inside_loop: bool) -> Iterator[ast.AST]:
@@ -170,11 +173,18 @@ class Names:
         self.what = what
         self.loop = loop
         self.source = source_of(frame.f_code, what, Where(frame.f_code, frame.f_lasti))
-        targets = [statement.target] if isinstance(statement, ast.For) else []
-        self.bound = bindings([*targets, *statement.body])
-        for name in self.source.liveness.nonlocals:
-            self.bound.setdefault(name, statement)
+        key = "binds", id(statement)
+        if key not in self.source.known:
+            self.source.known[key] = self._bound()
+        self.bound: dict[str, ast.AST] = self.source.known[key]
         self.before = self._meanings(frame)
+
+    def _bound(self) -> dict[str, ast.AST]:
+        targets = [self.statement.target] if isinstance(self.statement, ast.For) else []
+        bound = bindings([*targets, *self.statement.body])
+        for name in self.source.liveness.nonlocals:
+            bound.setdefault(name, self.statement)
+        return bound
 
     def _meanings(self, frame: FrameType) -> dict[str, Any]:
         local, outer = frame.f_locals, frame.f_globals

@@ -40,6 +40,8 @@ class FunctionSource(NamedTuple):
         All statements of the function itself, outermost first.
     liveness : Liveness
         Which names are read after, and at the head of, each ``for`` and ``with`` statement.
+    known : dict
+        What was found about a statement once, by what it is and the statement's ``id``: an unrolled block is entered often.
     """
 
     node: Scope
@@ -47,6 +49,7 @@ class FunctionSource(NamedTuple):
     followers: dict[int, ast.stmt]
     statements: list[ast.stmt]
     liveness: Liveness
+    known: dict[tuple[str, int], Any]
 
 
 @lru_cache(maxsize=64)
@@ -115,7 +118,7 @@ def _analysed(node: Scope) -> FunctionSource:
                     headers[line] = statement
     statements.sort(key=lambda one: (one.lineno, -(one.end_lineno or one.lineno)))
     body = [] if isinstance(node, ast.Lambda) else node.body
-    return FunctionSource(node, headers, followers, statements, liveness(body))
+    return FunctionSource(node, headers, followers, statements, liveness(body), {})
 
 
 def _suites(node: ast.AST) -> Iterator[list[ast.stmt]]:

@@ -378,7 +378,7 @@ def binary(op: str, a: Value, b: Any, where: Where, reflected: bool = False) -> 
 
 def _other(a: Value, b: Any, symbol: str, where: Where, reflected: bool) -> Value:
     """The second operand, of the first one's type."""
-    if hasattr(b, "__ptxgen_value__") and not isinstance(b, Value):
+    if not isinstance(b, Value) and hasattr(b, "__ptxgen_value__"):
         b = b.__ptxgen_value__(a.builder)
     if isinstance(b, Value):
         if b.type.name != a.type.name:
