@@ -279,6 +279,14 @@ def _statements(body: tuple[Statement, ...], indent: str, page: _Page) -> None:
     declared = False
     for statement in body:
         kind = statement.__class__
+        if kind is Instruction:  # by far the most
+            if declared:
+                lines.append("")
+                declared = False
+            lines.append(indent + _instruction(statement))
+            if statement.where is not None:  # type: ignore[union-attr]
+                page.origins.append((len(lines), statement.where))  # type: ignore[union-attr]
+            continue
         if kind is Comment and not page.comments:
             continue
         if kind in _DECLARATIONS:
@@ -294,7 +302,7 @@ def _statements(body: tuple[Statement, ...], indent: str, page: _Page) -> None:
             lines.append(indent + "}")
         else:
             lines.append(indent + _STATEMENTS[kind](statement))
-            if kind in (Instruction, Call) and statement.where is not None:  # type: ignore[union-attr]
+            if kind is Call and statement.where is not None:  # type: ignore[union-attr]
                 page.origins.append((len(lines), statement.where))  # type: ignore[union-attr]
 
 

@@ -174,6 +174,9 @@ class Addresses(Anchor):
                 raise mismatch(repr(self.view), int(rows[at]), own[one], int(found[at, one]), int(due[at, one]))
 
     def _address(self, repeat: int) -> ir.Address:
+        first, behind = self._bases.get((0, ())), self.steps[repeat]
+        if first is not None and behind is not None and not self.symbols and _encodable(first[1] + behind):  # as nearly all are
+            return ir.Address(first[0], first[1] + behind)  # type: ignore[arg-type]
         moved = self._moved(repeat)
         for (other, other_moved), (base, start) in self._bases.items():
             if other_moved != moved:

@@ -186,8 +186,7 @@ def _emit(builder: Builder, opcode: str, operands: list[TileOperand], guard: ir.
             one.check_distinct()
     _check_aliasing(match, parts, shape)
     columns = [one.render(repeats) for one in operands]
-    for row in zip(*columns):
-        builder.append(ir.Instruction(opcode, row, guard, where))
+    builder.body.extend([ir.Instruction(opcode, row, guard, where) for row in zip(*columns)])
 
 
 def common_repeats(match: Match, operands: list[TileOperand]) -> tuple[int, ...]:

@@ -238,6 +238,15 @@ class Builder:
         self.registers[prefix].append(made)
         return made
 
+    def take(self, type: Type, count: int) -> list[ir.Reg]:
+        """So many fresh registers that hold `type`."""
+        declared, prefix = register_class(type)
+        number = self._counts.get(declared, 0)
+        self._counts[declared] = number + count
+        made = [ir.Reg(f"{prefix}{each}") for each in range(number, number + count)]
+        self.registers[prefix] += made
+        return made
+
     def count(self, used: dict[str, int]) -> None:
         """Set the number of registers of each prefix that are declared."""
         self._counts = {_DECLARED[prefix]: number for prefix, number in used.items() if number}

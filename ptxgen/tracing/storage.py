@@ -76,7 +76,7 @@ def local(shape: int | Sequence[int], dtype: Type, layout: Any = None, container
             legal=f"positions begin at 0: px.Layout(...) + {-least}",
         )
     count = int(table.m.max()) // container.bits + 1
-    registers = [builder.register(container) for _ in range(count)]
+    registers = builder.take(container, count)
     where = here()
     storage = Registers(container, registers, where)
     builder.tiles.append(storage)

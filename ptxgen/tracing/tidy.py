@@ -28,13 +28,13 @@ def _registers(operands: Iterable[ir.Operand], found: list[ir.Reg]) -> None:
         kind = operand.__class__
         if kind is ir.Reg:
             found.append(operand)  # type: ignore[arg-type]
+        elif isinstance(operand, ir.Vec):
+            _registers(operand.items, found)
         elif isinstance(operand, ir.Address):
             if isinstance(operand.base, ir.Reg):
                 found.append(operand.base)
             if operand.rest:
                 _registers(operand.rest, found)
-        elif isinstance(operand, ir.Vec):
-            _registers(operand.items, found)
         elif isinstance(operand, ir.Pair):
             _registers((operand.first, operand.second), found)
         elif isinstance(operand, ir.Not):
