@@ -380,8 +380,11 @@ def test_arrays_on_different_devices():
     import torch
 
     x, y = torch.zeros(3, 8, device="cuda"), torch.zeros(3, 8)
-    refused(
-        ArgumentError,
-        lambda: scale(x, y, 1.0, 1),
-        "scale: arguments live on different devices: 'x' on cuda:0, 'y' on the host; move them to one",
-    )
+
+    def program():
+        scale(x, y, 1.0, 1)  # <- here
+
+    refused(ArgumentError, program, """
+<here>: scale: arguments live on different devices: 'x' on cuda:0, 'y' on the host; move them to one
+  line: <source>
+""")
