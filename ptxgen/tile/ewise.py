@@ -111,25 +111,30 @@ def _run(builder: Builder, function: Callable[..., Any], dsts: tuple[View, ...],
     for one in outputs:
         one.check_distinct()
     late = _overwritten(outputs, tiles, repeats)
-    written = {one.storage.registers[int(slot)] for one in outputs for slot in one.slots[:, 0]}
+    targets = [one.column() for one in outputs]
+    written = {register for column in targets for register in column}
     if len(written) < repeats * len(outputs):
         raise refuse(
             match, "dst", "two destinations share registers", rule="every element of a destination has a register of its own",
             legal="a tile for each destination, or parts that do not overlap",
         )  # fmt: skip
+    read = [one.column() if isinstance(one, RegisterOperand) else None for one in inputs]
     pending: list[tuple[ir.Reg, ir.Operand, Type]] = []
     for element in range(repeats):
         region = Region(builder.region, "tile.ewise", where)
         outer, builder.region = builder.region, region
         try:
             start = len(builder.body)
-            results = function(*[_element(builder, one, element, where) for one in inputs])
+            results = function(*[
+                one if column is None else Scalar(builder, one.view.dtype, column[element], region, where)
+                for one, column in zip(inputs, read)
+            ])  # fmt: skip
             results = results if isinstance(results, tuple) else (results,)
             _check_results(builder, results, outputs, where)
             values = [as_value(builder, result, one.view.dtype, where) for one, result in zip(outputs, results)]
             sources = [operand(builder, value, where)[0] for value in values]  # refuses what another block or element holds
-            for one, value, source in zip(outputs, values, sources):
-                target = one.storage.registers[int(one.slots[element, 0])]
+            for one, column, value, source in zip(outputs, targets, values, sources):
+                target = column[element]
                 if late:
                     pending.append((target, _kept(builder, value, source, written, where), one.view.dtype))
                 elif sources.count(source) > 1 or not _retargeted(builder, target, value, start):
@@ -149,12 +154,6 @@ def _tile(match: Match, name: str, view: Any, group: Group, contract: Operand) -
         )  # fmt: skip
     view.check_visible(here())
     return RegisterOperand(match, name, contract, view.view(*view.shape, 1), group, 1)
-
-
-def _element(builder: Builder, one: Any, element: int, where: Any) -> Any:
-    if not isinstance(one, RegisterOperand):
-        return one
-    return Scalar(builder, one.view.dtype, one.storage.registers[int(one.slots[element, 0])], builder.region, where)
 
 
 def _check_results(builder: Builder, results: tuple[Any, ...], outputs: list[RegisterOperand], where: Any) -> None:

@@ -246,8 +246,13 @@ class RegisterOperand(ViewOperand):
     def render(self, repeats: int) -> list[ir.Operand]:
         registers = self.storage.registers
         if self.match.count(self.contract.vector) == 1:
-            return [registers[slot] for slot in self.slots[:, 0].tolist()]
+            return list(self.column())
         return [ir.Vec(tuple([registers[slot] for slot in row])) for row in self.slots.tolist()]
+
+    def column(self) -> list[ir.Reg]:
+        """The register of each repeat's only (or first) element."""
+        registers = self.storage.registers
+        return [registers[slot] for slot in self.slots[:, 0].tolist()]
 
     def check_distinct(self) -> None:
         """Two elements of a destination in one register would overwrite each other."""
