@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptxgen.runtime import ArrayInfo, Bound, BytesParam, PointerParam, Signature, TensorParam
+from ptxgen.runtime import BytesParam, PointerParam, Signature, TensorParam
 from ptxgen.runtime.scalars import format_code
+
+if TYPE_CHECKING:
+    from ptxgen.runtime import ArrayInfo, Bound
 
 __all__ = ["emulator_arguments"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -86,6 +85,8 @@ def kernel(
 
 def _check_target(target: Any) -> None:
     if target not in FIRST_VERSION:
+        import difflib
+
         near = difflib.get_close_matches(str(target), FIRST_VERSION, n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else ", ".join(FIRST_VERSION)
         raise TraceError(f"unknown target {target!r}", where=here(), legal=hint)

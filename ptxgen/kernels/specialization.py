@@ -11,11 +11,12 @@ from ptxgen import ir
 from ptxgen.errors import TraceError
 from ptxgen.kernels.host import emulator_arguments
 from ptxgen.kernels.trace import Trace
-from ptxgen.runtime import ArgumentError, Runner, TensorParam, stream_handle
-from ptxgen.text import read, write, write_mapped
+from ptxgen.runtime import ArgumentError, TensorParam
+from ptxgen.text import write, write_mapped
 
 if TYPE_CHECKING:
     from ptxgen.kernels.kernel import Kernel
+    from ptxgen.runtime import Runner
 
 __all__ = ["Specialization"]
 
@@ -113,6 +114,8 @@ class Specialization:
     def runner(self) -> Runner:
         """Binds arguments, loads and launches."""
         if self._runner is None:
+            from ptxgen.runtime import Runner
+
             text, lines = self._plain()
             self._runner = Runner(
                 text,
@@ -147,6 +150,8 @@ class Specialization:
 
     def launch(self, *arguments: Any, grid: Any = None, stream: Any = None) -> None:
         """Launch on the GPU that the arguments live on."""
+        from ptxgen.runtime import stream_handle
+
         handle = None if stream is None else stream_handle(stream)
         self.runner.run(self.runner.binder(*arguments, stream=handle), grid=grid, stream=handle)
 
@@ -191,6 +196,8 @@ class Specialization:
 
     def _module_with_lines(self) -> ir.Module:
         """The module as the reader reads it back from the text, its instructions placed at the user's lines."""
+        from ptxgen.text import read
+
         text, lines = write_mapped(self.module)
         found = read(text)
         places = dict(lines)
