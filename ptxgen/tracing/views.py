@@ -345,11 +345,10 @@ class View:
                 why="a view's extents are part of the text; and a sum that may wrap around has no known distance from its start",
                 legal="x.sub((start,), (4,)), which states a static length, or px.range over single elements",
             )
-        if isinstance(start, int) and isinstance(stop, int):
-            if isinstance(extent, int):
-                start, stop = (end + extent if end < 0 else end for end in (start, stop))
+        if isinstance(start, int) and isinstance(stop, int) and isinstance(extent, int):
+            start, stop = (end + extent if end < 0 else end for end in (start, stop))
             return slice(start, stop, step)  # constant bounds are the layout's to check
-        self._prove_inside(axis, start, length.constant - 1)
+        self._prove_inside(axis, start, (length.constant - 1) // step * step)
         return slice(start, stop, step)
 
     def _index_one(self, axis: int, at: Scalar) -> Scalar:

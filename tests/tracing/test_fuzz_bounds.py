@@ -105,3 +105,22 @@ def test_what_an_ewise_function_writes_is_forgotten_behind_its_block():
                 store(A[index], 1)
 
         kernel.ptx()
+
+
+def test_a_constant_slice_of_a_runtime_extent_needs_its_guard():
+    n = px.dim("n")
+
+    def kernel(guarded):
+        @px.kernel(grid=1, block=1)
+        def slices(A: px.Tensor((n,), px.u32)):
+            if guarded:
+                with px.if_(n >= 6):
+                    store(A[1:6:2].sub((2,), (1,))[0], 7)
+            else:
+                store(A[1:6:2][2], 7)
+
+        return slices
+
+    with pytest.raises(px.TraceError, match="not proved to be below n"):
+        kernel(False).ptx()
+    run(kernel(True), range(1, 9), lambda size: [7 if size >= 6 and at == 5 else 0 for at in range(size)])
