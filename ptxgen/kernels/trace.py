@@ -93,7 +93,9 @@ def load_parameter(builder: Builder, name: str, type: Type) -> Scalar:
     builder.emit(
         opcode, [(target, given_register(target, type)), (address, Given("address", f"[{name}]", space="param"))], into=builder.prologue
     )
-    return Scalar(builder, type, target, builder.root, None)
+    loaded = Scalar(builder, type, target, builder.root, None)
+    loaded.same = True
+    return loaded
 
 
 def parameter_type(type: Type) -> str:

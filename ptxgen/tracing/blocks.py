@@ -10,7 +10,6 @@ from ptxgen import ir
 from ptxgen.errors import TraceError
 from ptxgen.instructions.checking import Given
 from ptxgen.instructions.types import pred
-from ptxgen.layouts.expr import Expr
 from ptxgen.tracing.builder import Builder, Region, Value
 from ptxgen.tracing.provenance import Where, here, user_frame
 from ptxgen.tracing.refusals import Names, with_statement
@@ -20,8 +19,12 @@ from ptxgen.tracing.values import operand
 __all__ = ["Block", "branch", "branch_unless", "close_region", "is_function", "jumped", "open_region", "predicate_of"]
 
 
-def open_region(builder: Builder, kind: str, where: Where, facts: tuple[Expr, ...] = ()) -> Region:
+def open_region(builder: Builder, kind: str, where: Where, predicate: Value | None = None, negated: bool = False) -> Region:
+    """Enter a region that the threads run for which a predicate holds (or does not, with `negated`)."""
+    facts = () if predicate is None else predicate.facts[negated]
     region = builder.region = Region(builder.region, kind, where, facts)
+    if predicate is not None:
+        region.narrow(predicate, where, negated)
     return region
 
 

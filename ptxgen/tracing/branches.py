@@ -8,7 +8,6 @@ from typing import Any
 
 from ptxgen import ir
 from ptxgen.errors import TraceError
-from ptxgen.layouts.expr import Expr
 from ptxgen.tracing.blocks import Block, branch, branch_unless, close_region, is_function, jumped, open_region, predicate_of
 from ptxgen.tracing.builder import Builder, Region, Value, current
 from ptxgen.tracing.provenance import Where, here
@@ -26,8 +25,10 @@ class _Chain:
         The else branches that are open, each inside the one before it.
     end : str
         The label behind all of it, once a branch jumps there.
-    remaining : list of Expr
-        Known behind the chain, because threads for which it is false have left.
+    remaining : list of Value
+        Predicates that do not hold behind the chain, because all threads for which they do have left.
+    parted : Where or None
+        Where threads have left that these predicates do not name.
     all_left : bool
         Whether every branch so far is left by all of its threads.
     """
@@ -35,7 +36,8 @@ class _Chain:
     def __init__(self) -> None:
         self.opened: list[Region] = []
         self.end = ""
-        self.remaining: list[Expr] = []
+        self.remaining: list[Value] = []
+        self.parted: Where | None = None
         self.all_left = True
 
 
@@ -59,7 +61,7 @@ class _Branch(Block):
         else:
             self.otherwise = chain.end = chain.end or builder.label("endif")
         branch_unless(builder, self.predicate, self.otherwise, self.where)
-        open_region(builder, self.what[3:-1], self.where, self.predicate.facts[0])
+        open_region(builder, self.what[3:-1], self.where, self.predicate)
 
     def __exit__(self, exception: object, *_: object) -> None:
         if not self._left(exception is not None):
@@ -67,7 +69,9 @@ class _Branch(Block):
         builder, chain, region = self.builder, self.chain, self.builder.region
         close_region(builder, region)
         if chain.all_left and region.leaves:
-            chain.remaining.extend(self.predicate.facts[1])
+            chain.remaining.append(self.predicate)
+        elif region.leaves:
+            chain.parted = self.where
         chain.all_left = chain.all_left and region.leaves
         if not self.continued:
             _end_chain(builder, chain, exhaustive=False)
@@ -76,7 +80,7 @@ class _Branch(Block):
         if not jumped(builder):
             branch(builder, chain.end, self.where)
         builder.append(ir.Label(self.otherwise))
-        chain.opened.append(open_region(builder, "else", self.where, self.predicate.facts[1]))
+        chain.opened.append(open_region(builder, "else", self.where, self.predicate, negated=True))
         builder.chains.append(chain)
 
 
@@ -103,7 +107,10 @@ def _end_chain(builder: Builder, chain: _Chain, exhaustive: bool) -> None:
     while chain.opened:
         close_region(builder, chain.opened.pop())
     builder.append(ir.Label(chain.end))
-    builder.region.facts.extend(chain.remaining)
+    for predicate in chain.remaining:
+        builder.region.facts.extend(predicate.facts[1])
+        builder.region.narrow(predicate, predicate.where, negated=True)
+    builder.region.divergent = chain.parted or builder.region.divergent
     if exhaustive and chain.all_left:
         builder.region.leaves = True
 

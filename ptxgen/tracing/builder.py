@@ -61,11 +61,17 @@ class Region:
         Mutable registers that were written here, by identity.
     leaves : bool
         Whether every thread that runs this has left it before its end (`px.break_`, `px.continue_`, `px.return_`).
+    active : ndarray of bool or None
+        The threads of a block that run this, by linear index, as far as their index alone decides; None for all of the parent's.
+    divergent : Where or None
+        Where something other than the thread's index, and not the same in all threads, decides which of them run this.
     """
 
-    __slots__ = ("facts", "kind", "leaves", "numbered", "parent", "where", "written")
+    __slots__ = ("active", "divergent", "facts", "kind", "leaves", "numbered", "parent", "where", "written")
 
     def __init__(self, parent: Region | None, kind: str, where: Any, facts: Sequence[Expr] = ()) -> None:
+        self.active: np.ndarray | None = None
+        self.divergent: Any = None
         self.parent = parent
         self.kind = kind
         self.where = where
@@ -73,6 +79,14 @@ class Region:
         self.numbered: dict[Hashable, Any] = {}
         self.written: dict[int, Any] = {}
         self.leaves = False
+
+    def narrow(self, predicate: Value, where: Any, negated: bool = False) -> None:
+        """From here on only the threads for which a predicate holds (or does not) run this."""
+        if predicate.threads is not None:
+            kept = ~predicate.threads if negated else predicate.threads
+            self.active = kept if self.active is None else self.active & kept
+        elif not predicate.same:
+            self.divergent = where
 
     def inside(self, other: Region) -> bool:
         """Whether this region is `other` or lies in it."""
@@ -98,9 +112,13 @@ class Value:
         The integer that it holds, where that is known without wrapping.
     facts : tuple
         For a predicate: (facts where it is true, facts where it is false).
+    same : bool
+        Whether all threads of a block are known to hold the same.
+    threads : ndarray of bool or None
+        For a predicate that the thread's index alone decides: the threads of a block for which it holds, by linear index.
     """
 
-    __slots__ = ("_described", "builder", "expr", "facts", "operand", "region", "type", "where")
+    __slots__ = ("_described", "builder", "expr", "facts", "operand", "region", "same", "threads", "type", "where")
 
     def __init__(
         self,
@@ -119,6 +137,8 @@ class Value:
         self.where = where
         self.expr = expr
         self.facts = facts
+        self.same = isinstance(operand, (ir.Int, ir.Float))
+        self.threads: np.ndarray | None = None
         self._described: tuple[ir.Operand, Given] | None = None
 
     def described(self) -> tuple[ir.Operand, Given]:
@@ -469,6 +489,7 @@ class Builder:
         operands = [(target, given_register(target, u32)), (source, given_register(source, u32))]
         self.emit("mov.u32", operands, into=self.prologue)
         symbol = self.symbol(name, value, lo, hi).symbols[0]
+        value.same = base in ("ctaid", "nctaid", "ntid", "cluster_ctaid", "cluster_ctarank", "cluster_nctaid", "clusterid", "nclusterid")
         if base == "tid":
             x, y, _ = self.block
             threads = np.arange(self.threads, dtype=np.int64)
@@ -531,15 +552,26 @@ class Builder:
 
     def active_threads(self) -> np.ndarray:
         """The threads that comparisons of thread indices with constants leave active here, by linear index, ascending."""
-        facts = self.facts()
-        if not facts:
-            return np.arange(self.threads)
         active = np.ones(self.threads, dtype=bool)
-        for fact in facts:
+        for fact in self.facts():
             values = self.over_threads(fact)
             if values is not None:
                 active &= values >= 0
+        region: Region | None = self.region
+        while region is not None:
+            if region.active is not None:
+                active &= region.active
+            region = region.parent
         return np.flatnonzero(active)
+
+    def divergence(self) -> Any:
+        """The innermost place at which something unknown decides which threads come here; None where all that are active do."""
+        region: Region | None = self.region
+        while region is not None:
+            if region.divergent is not None:
+                return region.divergent
+            region = region.parent
+        return None
 
     def visible(self, value: Value, where: Any) -> None:
         """Refuse a value that is defined in a branch or loop body which does not enclose this place.

@@ -179,5 +179,5 @@ def uniform(p: Any) -> Scalar:
         raise TraceError("px.uniform takes a predicate", where=where, legal="px.uniform(i < n)")
     p = p.snapshot() if getattr(p, "mutable", False) else p  # type: ignore[attr-defined]  # what it holds here, and what is known of that
     made = Scalar(p.builder, pred, p.operand, p.region, where, None, p.facts)
-    made.uniform = True
+    made.uniform = made.same = True
     return made

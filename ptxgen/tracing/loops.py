@@ -60,6 +60,7 @@ class _While(Block):
             p = predicate_of(p, "px.while_", self.where)
             branch_unless(builder, p, self.loop.end, self.where)
             region.facts.extend(p.facts[0])
+            region.narrow(p, self.where)
         builder.loops.append(self.loop)
 
     def __exit__(self, exception: object, *_: object) -> None:
@@ -162,6 +163,9 @@ class _Iteration:
         done = emit(builder, f"setp.{'le' if _descending(over) else 'ge'}.{type.name}", pred, [index, over.stop], where)
         branch(builder, self.loop.end, where, ir.Guard(done.operand))  # type: ignore[arg-type]
         _know_index(over, index, name, region)
+        index.same = over.start.same and over.stop.same and (isinstance(over.step, int) or over.step.same)
+        if not index.same:
+            region.divergent = where
         self.index = index
         return index
 

@@ -47,6 +47,8 @@ class Register(Scalar):
         """Begin a new version, of which `known` is known."""
         self.version += 1
         self.facts = ((), ())
+        self.same = False
+        self.threads = None
         self.uniform = False
         if not self.type.is_integer or self.type.lanes > 1:
             return

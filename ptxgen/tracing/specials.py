@@ -111,7 +111,9 @@ def _read_once(builder: Builder, found: SpecialRegister, component: str, where: 
         return _mov(builder, found, component, where, builder.prologue)
     text = found.name[1:] + (f".{component}" if component else "")
     value = builder.special(text, lo, hi)  # the engine reads thread indices by the same way
-    return Scalar(builder, value.type, value.operand, value.region, value.where, value.expr)
+    made = Scalar(builder, value.type, value.operand, value.region, value.where, value.expr)
+    made.same = value.same
+    return made
 
 
 def _range(builder: Builder, found: SpecialRegister, component: str) -> tuple[int, int]:

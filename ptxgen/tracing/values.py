@@ -7,8 +7,11 @@ is traced (truth, indices, iteration) is refused.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
 
 from ptxgen import ir
 from ptxgen.errors import TraceError
@@ -58,6 +61,8 @@ class Scalar(Value):
         self.expr = expr
         self.facts = facts
         self._described = None
+        self.same = isinstance(operand, (ir.Int, ir.Float))
+        self.threads = None
         self.uniform = False
 
     def __repr__(self) -> str:
@@ -288,6 +293,7 @@ def emit(builder: Builder, opcode: str, type: Type, sources: Sequence[Value], wh
     builder.emit(opcode, [made.described(), *given], where=where)
     if into is None:
         builder.droppable.add(target.name)
+        made.same = all(source.same for source in sources)
     return made
 
 
@@ -341,6 +347,7 @@ def _operate(op: str, a: Scalar, b: Any, reflected: bool = False) -> Scalar:
     made = emit(a.builder, plan.opcode, plan.type, plan.sources, where)
     if plan.type is pred:
         made.facts = _joined_facts(op, *plan.sources)
+        made.threads = _joined_threads(op, *plan.sources)
         made.uniform = all(getattr(one, "uniform", False) for one in plan.sources)
     attach(made, carry_out(plan.known, plan.sources, plan.type))
     note_threads(op, made, plan.sources)
@@ -492,6 +499,13 @@ def _joined_facts(op: str, a: Value, b: Value) -> ranges.Facts:
     return (), ()
 
 
+def _joined_threads(op: str, a: Value, b: Value) -> np.ndarray | None:
+    if a.threads is None or b.threads is None or op not in ("and", "or", "xor"):
+        return None
+    found: np.ndarray = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}[op](a.threads, b.threads)
+    return found
+
+
 # ---- unary operators --------------------------------------------------------------------------------------------------
 
 
@@ -540,6 +554,8 @@ def _not(a: Scalar, where: Where) -> Scalar:
     else:
         negated = a.operand.reg if isinstance(a.operand, ir.Not) else ir.Not(_register(a))
         made = Scalar(a.builder, pred, negated, a.region, where, None, facts)
+        made.same = a.same
+        made.threads = None if a.threads is None else ~a.threads
     made.uniform = a.uniform
     return made
 
@@ -564,4 +580,17 @@ def _compare(comparison: str, a: Scalar, b: Any) -> Scalar:
     made = emit(a.builder, f"setp.{named}.{type.name}", pred, [a, b], where)
     if a.expr is not None and b.expr is not None:
         made.facts = ranges.compare_facts(comparison, a.expr, b.expr)
+        made.threads = _compared_threads(comparison, a, b)
     return made
+
+
+def _compared_threads(comparison: str, a: Value, b: Value) -> np.ndarray | None:
+    """The threads for which a comparison of values that depend on the thread's index alone holds."""
+    assert a.expr is not None and b.expr is not None
+    if a.same and b.same:
+        return None
+    left, right = a.builder.over_threads(a.expr), a.builder.over_threads(b.expr)
+    if left is None or right is None:
+        return None
+    found: np.ndarray = getattr(operator, comparison)(left, right)
+    return found
