@@ -20,12 +20,18 @@ type
     ``half(.type)`` and ``quarter(.type)`` are untyped bits of that part of its width.
     ``A if CONDITION else B`` chooses by the qualifiers: ``wide(.type) if .mode in .wide else .type``.
     A line without a ``.type`` choice binds ``.type`` to the last type that it spells literally.
+count
+    How many registers an operand has: ``.vec`` (the number in the qualifier's value; 1 where it is left out), ``4``, ``m(.shape)`` (the
+    number after that letter: 16 for ``.m16n8k8``), ``bits(.type)`` (of a type expression), products and exact quotients of these from left
+    to right, and ``A if CONDITION else B``: ``m(.shape) * k(.shape) * bits(.atype) / 1024``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from ptxgen.instructions.tiles import Tile
 
 __all__ = [
     "Operand", "Rule", "Since", "address", "immediate", "inout", "instruction", "label", "out", "predicate", "source", "symbol",
@@ -47,7 +53,9 @@ class Operand:
     type : str
         Type expression of the value, or of the memory behind an address.
     vector : str or int
-        Number of registers (or of consecutive memory words): 1, another number, or a qualifier such as ``".vec"``.
+        Number of registers (or of consecutive memory words): a number, or a count expression such as ``".vec"``.
+    braced : bool
+        Whether the registers stand in braces even where there is only one.
     immediate : bool or str
         Whether a constant may stand in a register's place; a text is the condition under which it may.
     wider : bool or str
@@ -71,7 +79,8 @@ class Operand:
     """
 
     __slots__ = (
-        "exact", "immediate", "kind", "negatable", "role", "sink", "space", "special", "symbol", "type", "values", "vector", "wider",
+        "braced", "exact", "immediate", "kind", "negatable", "role", "sink", "space", "special", "symbol", "type", "values", "vector",
+        "wider",
     )  # fmt: skip
 
     def __init__(
@@ -89,6 +98,7 @@ class Operand:
         exact: bool = False,
         symbol: bool = False,
         special: bool | str = False,
+        braced: bool = False,
     ) -> None:
         self.kind = kind
         self.role = role
@@ -103,11 +113,14 @@ class Operand:
         self.exact = exact
         self.symbol = symbol
         self.special = special
+        self.braced = braced
 
 
-def out(type: str, *, vector: str | int = 1, wider: bool | str = False, sink: bool | str = False) -> Operand:
+def out(
+    type: str, *, vector: str | int = 1, wider: bool | str = False, sink: bool | str = False, braced: bool = False
+) -> Operand:
     """A destination register of `type` (several with `vector`)."""
-    return Operand("register", "out", type, vector, wider=wider, sink=sink)
+    return Operand("register", "out", type, vector, wider=wider, sink=sink, braced=braced)
 
 
 def inout(type: str, *, vector: str | int = 1) -> Operand:
@@ -127,11 +140,13 @@ def source(
     exact: bool = False,
     symbol: bool = False,
     special: bool | str = False,
+    braced: bool = False,
 ) -> Operand:
     """A source register or, unless `immediate` is False, a constant; with `symbol` also a name (of `space`)."""
     return Operand(
-        "register", "in", type, vector, immediate, wider, values, space, sink=sink, exact=exact, symbol=symbol, special=special
-    )
+        "register", "in", type, vector, immediate, wider, values, space, sink=sink, exact=exact, symbol=symbol, special=special,
+        braced=braced,
+    )  # fmt: skip
 
 
 def predicate(
@@ -200,7 +215,7 @@ class Entry:
 
     __slots__ = (
         "choices", "compiled", "completes", "family", "issuer", "meaning", "name", "operands", "rules", "section", "since",
-        "summary", "syntax",
+        "summary", "syntax", "tile",
     )  # fmt: skip
 
     name: str
@@ -215,6 +230,7 @@ class Entry:
     issuer: str
     completes: str
     meaning: Mapping[str, str]
+    tile: Tile | None
     compiled: Any
 
     def __repr__(self) -> str:
@@ -234,6 +250,7 @@ def instruction(
     issuer: str = "thread",
     completes: str = "at once",
     meaning: Mapping[str, str] | None = None,
+    tile: Tile | None = None,
 ) -> Entry:
     """State the contract of one instruction.
 
@@ -256,6 +273,8 @@ def instruction(
         ``"thread"``, ``"one"`` (a single elected thread issues it for all), ``"warp"``, ``"warpgroup"`` or ``"cta"``.
     completes : str
         ``"at once"`` or the mechanism that tells of its completion: ``"cp.async group"``, ``"mbarrier transaction"``, ...
+    tile : Tile, optional
+        How the instruction is repeated over tiles, where its operands are more than each thread's own words (see `tiles`).
     meaning : mapping
         What a qualifier, or one of its values, does: for `ptxgen explain` and the reference pages.
     """
@@ -272,5 +291,6 @@ def instruction(
     made.issuer = issuer
     made.completes = completes
     made.meaning = meaning or {}
+    made.tile = tile
     made.compiled = None
     return made

@@ -1,0 +1,150 @@
+"""The tile words of the contract language: how one instruction holds each operand of a tile operation.
+
+An operand's **atom** says, for every element that one instruction takes, which of the issuing threads holds it (or provides its address)
+and where: in which of the operand's registers, or how far behind the address. Atoms are layouts in the notation of `ptxgen.layouts`, over
+numbers that the opcode's qualifiers spell: ``S[((2, 8), (kk, 4, e)) : ((e, 4@laneid), (2*e, 1@laneid, 1))]``.
+
+An operand without an atom has the default one: `count` consecutive words, one thread's own.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from ptxgen.layouts.errors import PtxgenError
+
+if TYPE_CHECKING:
+    from ptxgen.instructions.registry import Match
+    from ptxgen.layouts.layout import Layout
+
+__all__ = ["Atom", "Tile", "atom_layout", "atom_shape", "evaluate_names"]
+
+
+class Atom:
+    """One operand's atom.
+
+    Attributes
+    ----------
+    shape : str
+        Extents of the operand's last axes, e.g. ``"16, k"``.
+    layout : str
+        Where each element lies: thread axes count from the first thread of the issuing group, ``m`` in elements from the operand's first
+        register or address.
+    element : str
+        Type expression of one element.
+    repeats : str
+        The repeat axes that the operand takes part in, outermost first: ``"* M K"``; ``*`` stands for any number of axes.
+    place : str
+        ``"registers"``; ``"memory"`` for addresses that the threads of the layout provide.
+    """
+
+    __slots__ = ("element", "layout", "place", "repeats", "shape")
+
+    def __init__(self, shape: str, layout: str, *, element: str, repeats: str = "*", place: str = "registers") -> None:
+        self.shape = shape
+        self.layout = layout
+        self.element = element
+        self.repeats = repeats
+        self.place = place
+
+
+class Tile:
+    """How an instruction is repeated over tiles.
+
+    Attributes
+    ----------
+    atoms : mapping of str to Atom
+        By operand name.
+    names : str
+        Numbers that the atoms speak of, one a line: ``m, n, k = .shape`` takes the numbers in a qualifier's value, anything else is
+        arithmetic on names, with ``bits(.atype)`` for the width of a type: ``e = 32 // bits(.atype)``.
+    order : str
+        The repeat axes, outermost first: ``"* M N K"``.
+    chain : mapping of str to str
+        Operand -> the operand that takes its place from the second step on of the innermost axis: mma's C is D once K has begun.
+    """
+
+    __slots__ = ("atoms", "chain", "names", "order")
+
+    def __init__(self, atoms: Mapping[str, Atom], *, names: str = "", order: str = "*", chain: Mapping[str, str] | None = None) -> None:
+        self.atoms = atoms
+        self.names = names
+        self.order = order
+        self.chain = chain or {}
+
+
+@lru_cache(maxsize=None)
+def _program(text: str) -> tuple[tuple[tuple[str, ...], str], ...]:
+    """The assignments of `Tile.names`."""
+    found = []
+    for line in filter(None, (line.strip() for line in text.replace(";", "\n").splitlines())):
+        left, separator, right = line.partition("=")
+        if not separator:
+            raise PtxgenError(f"contract names {line!r}: an assignment is expected")
+        found.append((tuple(name.strip() for name in left.split(",")), right.strip()))
+    return tuple(found)
+
+
+def evaluate_names(tile: Tile, match: Match) -> dict[str, int]:
+    """The numbers that a tile's atoms speak of, for one opcode."""
+    names: dict[str, int] = {}
+    for targets, text in _program(tile.names):
+        if text.startswith("."):
+            numbers = [int(number) for number in re.findall(r"\d+", str(match.bindings.get(text, "")))]
+            if len(numbers) < len(targets):
+                numbers = [1] * len(targets)  # a multiplicity that is left out
+            names.update(zip(targets, numbers))
+        else:
+            names[targets[0]] = _arithmetic(text)(names, match)
+    return names
+
+
+@lru_cache(maxsize=None)
+def _arithmetic(text: str) -> Callable[[Mapping[str, int], Match], int]:
+    """Compile integer arithmetic over names and ``bits(type expression)``."""
+    types = re.findall(r"bits\(([^()]*)\)", text)
+    tree = ast.parse(re.sub(r"bits\([^()]*\)", lambda found: f"_{types.index(found[0][5:-1])}", text), mode="eval").body
+
+    def compute(names: Mapping[str, int], match: Match) -> int:
+        widths = {f"_{at}": match.type(expression.strip()).element.bits for at, expression in enumerate(types)}
+        return _value(tree, {**names, **widths}, text)
+
+    return compute
+
+
+_OPERATIONS: dict[type, Callable[[int, int], int]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.FloorDiv: lambda a, b: a // b,
+}
+
+
+def _value(node: ast.expr, names: Mapping[str, int], text: str) -> int:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return node.value
+    if isinstance(node, ast.Name) and node.id in names:
+        return names[node.id]
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
+        return _OPERATIONS[type(node.op)](_value(node.left, names, text), _value(node.right, names, text))
+    raise PtxgenError(f"contract arithmetic {text!r}: only names and + - * // are known")
+
+
+def atom_layout(atom: Atom, names: Mapping[str, int]) -> Layout:
+    """The atom's layout in elements, reshaped to its shape."""
+    from ptxgen.layouts.parse import parse
+
+    return parse(atom.layout, **names).reshape(atom_shape(atom, names))
+
+
+def atom_shape(atom: Atom, names: Mapping[str, int]) -> tuple[int, ...]:
+    """The extents of the atom's axes."""
+    nodes = ast.parse(f"({atom.shape},)", mode="eval").body
+    assert isinstance(nodes, ast.Tuple)
+    return tuple(_value(node, names, atom.shape) for node in nodes.elts)
+
+
