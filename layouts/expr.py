@@ -462,9 +462,10 @@ def counterexample(expr: Scalar | Symbol, facts: Sequence[Scalar | Symbol] = ())
 def _search_edges(
     symbols: tuple[Symbol, ...], edges: Sequence[Expr], refutes: Callable[[dict[Symbol, int]], bool]
 ) -> dict[Symbol, int] | None:
+    tries = max(16, _TRIES // (len(symbols) * len(edges) or 1))
     for pivot in symbols:
         others = [s for s in symbols if s != pivot]
-        for choice in itertools.islice(itertools.product(*map(_corner_values, others)), _TRIES // 4):
+        for choice in itertools.islice(itertools.product(*map(_corner_values, others)), tries):
             values = dict(zip(others, choice))
             for candidate in _edge_values(pivot, values, edges):
                 values[pivot] = candidate
