@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Union
 
 import numpy as np
@@ -20,7 +20,7 @@ from ptxgen.layouts.errors import PtxgenError
 __all__ = ["emulate"]
 
 Shape = Union[int, Sequence[int]]
-Argument = Union[NDArray[Any], bytes]
+Argument = Union[NDArray[Any], bytes, Callable[[Sequence[int]], bytes]]
 
 BLOCK_LIMIT = 1024
 RESIDENT_THREADS = 1 << 15
@@ -52,7 +52,8 @@ def emulate(
         As in a CUDA launch: blocks, threads a block, blocks a cluster.
     arguments : sequence
         One for each parameter of the entry: a NumPy array for a pointer (its address is that of element 0; the kernel writes into
-        it in place), or the bytes of a scalar or structure.
+        it in place), or the bytes of a scalar or structure. Bytes that hold an array's address, as a tensor map does, are a function of
+        the addresses of all arrays among the arguments, in their order.
     dynamic_shared : int
         Bytes of dynamic shared memory a block.
     seed : int
@@ -140,13 +141,16 @@ def _pack(program: Program, arguments: Sequence[Argument], memory: Memory) -> by
     for location in program.global_locations:
         memory.reserve(location.address + location.size)
     arrays = [(placed.name, argument) for placed, argument in zip(formals, arguments) if isinstance(argument, np.ndarray)]
-    addresses = iter(argument_regions(memory, arrays))
+    regions = argument_regions(memory, arrays)
+    addresses = iter(regions)
     packed = bytearray(program.parameters.size)
     for placed, argument in zip(formals, arguments):
         if isinstance(argument, np.ndarray):
             content = next(addresses).to_bytes(8, "little")
         elif isinstance(argument, (bytes, bytearray)):
             content = bytes(argument)
+        elif callable(argument):
+            content = argument(regions)
         else:
             raise PtxgenError(f"{name}, parameter {placed.name}: a NumPy array or bytes are taken, not {type(argument).__name__}")
         if len(content) != placed.size:

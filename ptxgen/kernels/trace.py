@@ -12,7 +12,7 @@ from ptxgen.instructions.targets import target_set
 from ptxgen.instructions.types import Type, u64
 from ptxgen.kernels.annotations import Constant, Dim, Parameter, Tensor
 from ptxgen.layouts.expr import Expr
-from ptxgen.runtime.signature import DimParam, ScalarParam, Signature, TensorParam
+from ptxgen.runtime.signature import DimParam, ScalarParam, Signature, TensorMapParam, TensorParam
 from ptxgen.tracing.builder import Builder, Value, given_register, given_value
 from ptxgen.tracing.provenance import Where, raised_at
 from ptxgen.tracing.source import parameter_line, return_line
@@ -61,10 +61,11 @@ class Trace:
 class ParameterMemory(Memory):
     """A tensor parameter: its address is loaded in the prologue when something first needs it."""
 
-    __slots__ = ("_base", "builder", "param")
+    __slots__ = ("_base", "builder", "param", "tensor")
 
     def __init__(self, builder: Builder, param: str, tensor: Tensor) -> None:
         self.builder = builder
+        self.tensor = tensor
         self.param = param
         self._base: Value | None = None
         self.name = param
@@ -132,6 +133,7 @@ def trace(
     where = Where(function.__code__, 0)
     with builder:
         dims = _declare_dims(builder, parameters, function.__code__)
+        builder.parameters.update([one.name for one in parameters], [one.name for one in dims])
         arguments = {one.name: _argument(builder, one, constants, where) for one in parameters}
         try:
             returned = function(**arguments)
@@ -153,7 +155,11 @@ def trace(
     entry = ir.Function(
         "entry",
         function.__name__,
-        (*(_declaration(one) for one in parameters if not isinstance(one.annotation, Constant)), *(_dim_declaration(one) for one in dims)),
+        (
+            *(_declaration(one) for one in parameters if not isinstance(one.annotation, Constant)),
+            *(_dim_declaration(one) for one in dims),
+            *(one.declaration() for one in builder.tensor_maps.values()),
+        ),
         (*builder.declarations(), *shared.declarations, *body, ir.Instruction("ret")),
         directives=directives,
         where=where,
@@ -164,6 +170,7 @@ def trace(
         [
             *(_signature(one) for one in parameters if not isinstance(one.annotation, Constant)),
             *(DimParam(one.name, one.dtype, one.max) for one in dims),
+            *(TensorMapParam(one.name, one.tensor, one.map) for one in builder.tensor_maps.values()),
         ],
         {one.name: one.multiple_of for one in dims if one.multiple_of > 1},
     )

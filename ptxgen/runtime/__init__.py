@@ -23,14 +23,15 @@ if TYPE_CHECKING:
     from ptxgen.runtime.module import load, load_cubin
     from ptxgen.runtime.packing import Packed, Packer
     from ptxgen.runtime.runner import Runner
-    from ptxgen.runtime.signature import BytesParam, DimParam, PointerParam, ScalarParam, Signature, TensorParam
+    from ptxgen.runtime.signature import BytesParam, DimParam, PointerParam, ScalarParam, Signature, TensorMapParam, TensorParam
     from ptxgen.runtime.streams import stream_handle
+    from ptxgen.runtime.tensormap import TensorMap, TensorMapError
 
 __all__ = [
     "ArgumentError", "ArrayInfo", "Binder", "Bound", "BytesParam", "Device", "Dim3", "DimParam", "DriverError", "LaunchError",
     "LoadError", "LoadedKernel", "NoGpuError", "Packed", "Packer", "PointerParam", "PreparedLaunch", "Runner", "ScalarParam",
-    "Signature", "TensorParam", "current_device", "describe_array", "device", "device_count", "device_target", "dim3",
-    "driver_version", "load", "load_cubin", "no_gpu_reason", "stream_handle",
+    "Signature", "TensorMap", "TensorMapError", "TensorMapParam", "TensorParam", "current_device", "describe_array", "device",
+    "device_count", "device_target", "dim3", "driver_version", "load", "load_cubin", "no_gpu_reason", "stream_handle",
 ]  # fmt: skip
 
 _HOMES = {
@@ -42,8 +43,9 @@ _HOMES = {
     "module": ("load", "load_cubin"),
     "packing": ("Packed", "Packer"),
     "runner": ("Runner",),
-    "signature": ("BytesParam", "DimParam", "PointerParam", "ScalarParam", "Signature", "TensorParam"),
+    "signature": ("BytesParam", "DimParam", "PointerParam", "ScalarParam", "Signature", "TensorMapParam", "TensorParam"),
     "streams": ("stream_handle",),
+    "tensormap": ("TensorMap", "TensorMapError"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -14,7 +14,18 @@ from typing import Any, NamedTuple
 from ptxgen.runtime.arrays import ArrayInfo, accepted_dtypes, describe_array, row_major
 from ptxgen.runtime.errors import ArgumentError
 from ptxgen.runtime.scalars import Converter, converter
-from ptxgen.runtime.signature import BytesParam, DimParam, Extent, Parameter, PointerParam, ScalarParam, Signature, TensorParam
+from ptxgen.runtime.signature import (
+    BytesParam,
+    DimParam,
+    Extent,
+    Parameter,
+    PointerParam,
+    ScalarParam,
+    Signature,
+    TensorMapParam,
+    TensorParam,
+)
+from ptxgen.runtime.tensormap import ENCODED_BYTES, Encoder, TensorMapError, encoders
 
 __all__ = ["Binder", "Bound"]
 
@@ -27,7 +38,8 @@ class Bound(NamedTuple):
     device : int or None
         CUDA ordinal that all arrays live on; None for host memory (the emulator's), or where there is no array.
     values : tuple
-        One value for each ``.param``, ready for `Packer.pack`.
+        One value for each ``.param``, ready for `Packer.pack`. A tensor map of a tensor in host memory is blank: it holds the address
+        that the emulator gives the tensor.
     dims : tuple of int
         Values of the signature's named dimensions, in the order of `Signature.dims`.
     empty : bool
@@ -56,13 +68,14 @@ class Binder:
     (3,)
     """
 
-    __slots__ = ("_converters", "_fast", "signature")
+    __slots__ = ("_converters", "_fast", "encoders", "signature")
 
     def __init__(self, signature: Signature) -> None:
         self.signature = signature
         self._converters: dict[str, Converter] = {
             param.name: converter(param.dtype) for param in signature.params if isinstance(param, (ScalarParam, DimParam))
         }
+        self.encoders = encoders(signature.params, signature.dims)
         self._fast: Any = None
 
     def __call__(self, *args: Any, stream: int | None = None) -> Bound:
@@ -85,7 +98,7 @@ class Binder:
         if fast is not None and len(args) == len(self.signature.arguments):
             bound = fast(*args)
         if bound is None:
-            bound = _Check(self.signature, self._converters, stream).bind(args)
+            bound = _Check(self.signature, self._converters, self.encoders, stream).bind(args)
             # An argument can be torch's tensor only once torch is loaded, so that is when the fast path is compiled.
             if fast is None and "torch" in sys.modules:
                 self._fast = self._compile()
@@ -111,7 +124,7 @@ class Binder:
     def _compile(self) -> Any:
         from ptxgen.runtime.fastpath import compile_fast_path
 
-        return compile_fast_path(self.signature, _bound)
+        return compile_fast_path(self.signature, _bound, self.encoders)
 
 
 def _bound(device: int, values: tuple[Any, ...], dims: tuple[int, ...], stream: int) -> Bound:
@@ -121,9 +134,12 @@ def _bound(device: int, values: tuple[Any, ...], dims: tuple[int, ...], stream: 
 class _Check:
     """One careful pass over the arguments of one call."""
 
-    def __init__(self, signature: Signature, converters: Mapping[str, Converter], stream: int | None) -> None:
+    def __init__(
+        self, signature: Signature, converters: Mapping[str, Converter], encoders: Mapping[str, Encoder], stream: int | None
+    ) -> None:
         self.signature = signature
         self.converters = converters
+        self.encoders = encoders
         self.stream = stream
         self.dims: dict[str, tuple[int, str]] = {}  # value, and where it was read
         self.unused: dict[str, tuple[int, str]] = {}  # the same, from strides that no element uses
@@ -142,14 +158,13 @@ class _Check:
             if isinstance(hidden, DimParam):
                 self.values[hidden.name] = self._dim(hidden)
         arrays = tuple(info for _, info in self.arrays)
-        return Bound(
-            self._device(),
-            tuple(self.values[param.name] for param in self.signature.params),
-            tuple(self.dims[name][0] for name in self.signature.dims),
-            bool(arrays) and all(info.empty for info in arrays),
-            self._stream(),
-            arrays,
-        )
+        device, empty = self._device(), bool(arrays) and all(info.empty for info in arrays)
+        dims = tuple(self.dims[name][0] for name in self.signature.dims)
+        for hidden in self.signature.params:
+            if isinstance(hidden, TensorMapParam):
+                self.values[hidden.name] = bytes(ENCODED_BYTES) if empty else self._tensor_map(hidden, device, dims)
+        values = tuple(self.values[param.name] for param in self.signature.params)
+        return Bound(device, values, dims, empty, self._stream(), arrays)
 
     def _fail(self, param: str, found: str, fix: str = "") -> ArgumentError:
         return ArgumentError(f"{self.signature.kernel}: argument {param!r} is {found}{f'. Fix: {fix}' if fix else ''}")
@@ -318,6 +333,15 @@ class _Check:
             return self.converters[param.name](value)
         except ArgumentError as error:
             raise ArgumentError(f"{self.signature.kernel}: dimension {param.name!r}, read from {where}, is {error}") from None
+
+    def _tensor_map(self, param: TensorMapParam, device: int | None, dims: tuple[int, ...]) -> bytes:
+        encoder = self.encoders[param.name]
+        try:
+            described = encoder.describe(dims)
+            self._check_alignment(param.tensor, described.base_alignment, dict(self.arrays)[param.tensor])
+            return bytes(ENCODED_BYTES) if device is None else encoder(self.values[param.tensor], *dims)
+        except TensorMapError as error:
+            raise ArgumentError(f"{self.signature.kernel}: {error}") from None
 
     def _check_multiples(self) -> None:
         for name, multiple in self.signature.multiples.items():

@@ -8,12 +8,13 @@ would refuse. `done` is called outside the ``try``, so that its errors are its o
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ptxgen.runtime.arrays import accepted_dtypes
 from ptxgen.runtime.scalars import integer_range
-from ptxgen.runtime.signature import BytesParam, DimParam, PointerParam, ScalarParam, Signature, TensorParam
+from ptxgen.runtime.signature import BytesParam, DimParam, PointerParam, ScalarParam, Signature, TensorMapParam, TensorParam
+from ptxgen.runtime.tensormap import Encoder
 
 __all__ = ["compile_fast_path", "fast_path_source"]
 
@@ -28,8 +29,14 @@ Done = Callable[[int, tuple[Any, ...], tuple[int, ...], int], Any]
 """Takes device, values, dims and stream (see `ptxgen.runtime.binding.Bound`); returns anything but None."""
 
 
-def compile_fast_path(signature: Signature, done: Done) -> Callable[..., Any]:
-    """The function for `signature`; one that always returns None where there is nothing to gain."""
+def compile_fast_path(signature: Signature, done: Done, encoders: Mapping[str, Encoder] | None = None) -> Callable[..., Any]:
+    """The function for `signature`; one that always returns None where there is nothing to gain.
+
+    Parameters
+    ----------
+    encoders : mapping of str to Encoder
+        What makes each tensor map of the signature.
+    """
     torch = sys.modules.get("torch")
     source = fast_path_source(signature)
     if source is None or torch is None:
@@ -42,6 +49,9 @@ def compile_fast_path(signature: Signature, done: Done) -> Callable[..., Any]:
         if isinstance(param, TensorParam):
             names = accepted_dtypes(param.dtype.name, param.dtype.bits)
             scope[f"D{index}"] = frozenset(getattr(torch, name) for name in names if hasattr(torch, name))
+    for index, hidden in enumerate(signature.params):
+        if isinstance(hidden, TensorMapParam):
+            scope[f"M{index}"] = (encoders or {})[hidden.name]
     exec(compile(source, f"<arguments of {signature.kernel}>", "exec"), scope)
     compiled: Callable[..., Any] = scope["bind"]
     return compiled
@@ -149,8 +159,12 @@ class _Writer:
         self.values[param.name] = f"a{index}"
 
     def finish(self) -> str:
-        for param in self.signature.params:
-            if isinstance(param, DimParam):
+        dims = "".join(self.dims[name] + ", " for name in self.signature.dims)
+        for index, param in enumerate(self.signature.params):
+            if isinstance(param, TensorMapParam):
+                self.lines.append(f"m{index} = M{index}({self.values[param.tensor]}, {dims})")
+                self.values[param.name] = f"m{index}"
+            elif isinstance(param, DimParam):
                 low, high = integer_range(param.dtype)
                 high = high if param.most is None else min(high, param.most)
                 local = self.dims[param.name]
@@ -159,7 +173,6 @@ class _Writer:
             elif isinstance(param, BytesParam):  # excluded by fast_path_source
                 raise AssertionError(param.name)
         values = "".join(self.values[param.name] + ", " for param in self.signature.params)
-        dims = "".join(self.dims[name] + ", " for name in self.signature.dims)
         arguments = ", ".join(f"a{index}" for index in range(len(self.signature.arguments)))
         body = "\n".join("        " + line for line in self.lines)
         return (

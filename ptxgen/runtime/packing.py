@@ -7,7 +7,7 @@ import struct
 from typing import Any
 
 from ptxgen.runtime.scalars import format_code
-from ptxgen.runtime.signature import BytesParam, DimParam, ScalarParam, Signature
+from ptxgen.runtime.signature import BytesParam, DimParam, ScalarParam, Signature, TensorMapParam
 
 __all__ = ["Packed", "Packer"]
 
@@ -68,7 +68,7 @@ def _format(signature: Signature) -> str:
     for param, offset in zip(signature.params, signature.offsets):
         if offset > end:
             codes.append(f"{offset - end}x")
-        if isinstance(param, BytesParam):
+        if isinstance(param, (BytesParam, TensorMapParam)):
             codes.append(f"{param.size}s")
         elif isinstance(param, (ScalarParam, DimParam)):
             codes.append(format_code(param.dtype))

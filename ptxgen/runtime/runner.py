@@ -106,7 +106,7 @@ class Runner:
         self.run(bound)
         # An argument can be torch's tensor only once torch is loaded, so that is when the fast path is compiled.
         if fast is None and "torch" in sys.modules:
-            self._fast = compile_fast_path(self.signature, self._launch)
+            self._fast = compile_fast_path(self.signature, self._launch, self.binder.encoders)
 
     def run(self, bound: Bound, *, grid: Any = None, stream: Any = None) -> None:
         """Launch for arguments that are bound already. Empty arrays, and grids with a zero, launch nothing.

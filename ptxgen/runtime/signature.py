@@ -7,11 +7,17 @@ C's struct layout: ``(u64, u16)`` takes 10 bytes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, Union
+from typing import TYPE_CHECKING, Any, Protocol, Union
 
 from ptxgen.layouts.errors import PtxgenError
 
-__all__ = ["BytesParam", "DimParam", "Extent", "Parameter", "PointerParam", "ScalarParam", "Signature", "TensorParam", "TypeLike"]
+if TYPE_CHECKING:
+    from ptxgen.runtime.tensormap import TensorMap
+
+__all__ = [
+    "BytesParam", "DimParam", "Extent", "Parameter", "PointerParam", "ScalarParam", "Signature", "TensorMapParam", "TensorParam",
+    "TypeLike",
+]  # fmt: skip
 
 
 class TypeLike(Protocol):
@@ -98,7 +104,7 @@ class DimParam:
 
 
 class BytesParam:
-    """An opaque block ``.param .align A .b8 name[size]`` (a struct, a tensor map), given as bytes of exactly that length."""
+    """An opaque block ``.param .align A .b8 name[size]`` (a struct, an encoded tensor map), given as bytes of exactly that length."""
 
     __slots__ = ("align", "name", "size")
 
@@ -108,7 +114,30 @@ class BytesParam:
         self.align = align
 
 
-Parameter = Union[TensorParam, PointerParam, ScalarParam, DimParam, BytesParam]
+class TensorMapParam:
+    """A tensor map ``.param .align 64 .b8 name[128]`` (ISA 5.5.8), made at launch for the tensor that another argument gives.
+
+    Parameters
+    ----------
+    name : str
+        The parameter's name.
+    tensor : str
+        The argument that is the tensor.
+    map : TensorMap
+        Its shape and strides, in terms of the signature's dims, and the box that one copy moves.
+    """
+
+    __slots__ = ("map", "name", "tensor")
+    size = 128
+    align = 64
+
+    def __init__(self, name: str, tensor: str, map: TensorMap) -> None:
+        self.name = name
+        self.tensor = tensor
+        self.map = map
+
+
+Parameter = Union[TensorParam, PointerParam, ScalarParam, DimParam, BytesParam, TensorMapParam]
 
 
 def _extent(value: Any) -> Extent:
@@ -138,7 +167,7 @@ class Signature:
     Attributes
     ----------
     arguments : tuple
-        The parameters that the caller gives: all but `DimParam`.
+        The parameters that the caller gives: all but `DimParam` and `TensorMapParam`.
     dims : tuple of str
         Named dimensions, in order of first appearance.
     offsets : tuple of int
@@ -153,15 +182,32 @@ class Signature:
         self.kernel = kernel
         self.params = tuple(params)
         self.multiples = dict(multiples or {})
-        self.arguments = tuple(param for param in self.params if not isinstance(param, DimParam))
+        self.arguments = tuple(param for param in self.params if not isinstance(param, (DimParam, TensorMapParam)))
         self.dims = self._named_dims()
         self.offsets, self.size = _layout(self.params)
         for param in self.params:
-            if isinstance(param, DimParam) and param.name not in self.dims:
-                raise PtxgenError(
-                    f"{kernel}: no tensor has a dimension called {param.name!r}, so nothing gives it a value; dimensions: "
-                    f"{', '.join(self.dims) or 'none'}"
-                )
+            if isinstance(param, DimParam):
+                self._check_dim(param.name, "it")
+            elif isinstance(param, TensorMapParam):
+                self._check_tensor_map(param)
+
+    def _check_dim(self, name: str, what: str) -> None:
+        if name not in self.dims:
+            raise PtxgenError(
+                f"{self.kernel}: no tensor has a dimension called {name!r}, so nothing gives {what} a value; dimensions: "
+                f"{', '.join(self.dims) or 'none'}"
+            )
+
+    def _check_tensor_map(self, param: TensorMapParam) -> None:
+        tensors = [other.name for other in self.params if isinstance(other, TensorParam)]
+        if param.tensor not in tensors:
+            raise PtxgenError(
+                f"{self.kernel}: {param.name!r} is the tensor map of {param.tensor!r}, which is no tensor among the parameters: "
+                f"{', '.join(tensors) or 'none'}"
+            )
+        for extent in (*param.map.shape, *param.map.strides):
+            for symbol in () if isinstance(extent, int) else extent.symbols:
+                self._check_dim(symbol.name, f"tensor map {param.name!r}")
 
     def _named_dims(self) -> tuple[str, ...]:
         named: dict[str, None] = {}
@@ -177,7 +223,7 @@ class Signature:
 
 
 def _alignment(param: Parameter) -> int:
-    return param.align if isinstance(param, BytesParam) else param.size
+    return param.align if isinstance(param, (BytesParam, TensorMapParam)) else param.size
 
 
 def _layout(params: tuple[Parameter, ...]) -> tuple[tuple[int, ...], int]:

@@ -188,6 +188,10 @@ class Builder:
         The largest grid that a launch can have, (x, y, z).
     shared : list of ir.Variable
         Shared memory that the kernel declares.
+    parameters : set of str
+        Names of the entry's parameters and dims.
+    tensor_maps : dict
+        Tensor-map parameters that were asked for, by tensor and description.
     lazy : dict
         Symbols whose values are loaded when first used.
     holders : dict
@@ -218,6 +222,8 @@ class Builder:
         self.root = Region(None, "kernel", None)
         self.region = self.root
         self.shared: list[ir.Variable] = []
+        self.parameters: set[str] = set()
+        self.tensor_maps: dict[tuple[str, Any], Any] = {}
         self.grid = (2**31 - 1, 65535, 65535)
         self.lazy: dict[Symbol, Callable[[], Value]] = {}
         self.holders: dict[Expr, list[Value]] = {}
@@ -293,6 +299,12 @@ class Builder:
             name = f"{stem}_{number}"
         self._names.add(name)
         return name
+
+    def tensor_map(self, storage: Any, box: Sequence[int], **options: Any) -> Any:
+        """The tensor-map parameter for a tensor argument's memory and a box (`ptxgen.tracing.tensormaps.declare`)."""
+        from ptxgen.tracing.tensormaps import declare
+
+        return declare(self, storage, box, **options)
 
     def declarations(self) -> list[ir.Statement]:
         """``.reg`` lines for all registers handed out, predicates first, then by width."""
