@@ -118,22 +118,31 @@ class Addresses(Anchor):
     Parameters
     ----------
     builder, group, view
-    repeats : int
-        Number of repeats.
-    atom : int
-        Elements behind one address; consecutive, as the caller has checked.
+    linear, physical : ndarray of shape (threads, repeats)
+        Bits from the storage's first byte to what each thread's address points at, before and after the swizzle; without runtime terms.
+    symbols : dict
+        Coefficients of the runtime terms, likewise.
+    separable : bool
+        Whether the runtime terms may be added behind the swizzle.
     """
 
-    def __init__(self, builder: Builder, group: Group, view: View, repeats: int, atom: int) -> None:
+    def __init__(
+        self,
+        builder: Builder,
+        group: Group,
+        view: View,
+        linear: np.ndarray,
+        physical: np.ndarray,
+        symbols: dict[Monomial, np.ndarray],
+        separable: bool,
+    ) -> None:
         super().__init__(builder, view)
         self.group = group
         self.swizzle: Swizzle | None = view.layout.swizzle
-        table = view.layout.table()
-        shape = (group.size, repeats, atom)
-        self.linear = table.linear.reshape(shape)[:, :, 0] // 8
-        self.physical = self.linear if self.swizzle is None else table.m.reshape(shape)[:, :, 0] // 8
-        self.symbols = {mono: values.reshape(shape)[:, :, 0] for mono, values in table.symbols.items()}
-        self.separable = table.separable
+        self.linear = linear // 8
+        self.physical = self.linear if self.swizzle is None else physical // 8
+        self.symbols = symbols
+        self.separable = separable
         # How far each repeat lies behind the first one, where that is the same for every thread.
         steps = self.physical - self.physical[:, :1]
         self.steps = [step if same else None for step, same in zip(steps[0].tolist(), (steps == steps[:1]).all(axis=0).tolist())]
@@ -149,8 +158,8 @@ class Addresses(Anchor):
     def _prove(self, addresses: list[ir.Address]) -> None:
         """Evaluate the text that was written, in all threads of the first CTA, and compare it with the table."""
         group, evaluator = self.group, Evaluator.of(self.builder)
-        threads = len(group.local)
-        rows = group.local if group.scope != "thread" else group.active
+        threads = len(group.rows)
+        rows = group.rows if group.scope != "thread" else group.active
         wanted = self.linear[:threads]
         for mono, values in self.symbols.items():
             factor = prod(_at(evaluator.sample(symbol), rows) for symbol in mono)
@@ -271,9 +280,9 @@ class Addresses(Anchor):
 
     def _fit(self, offsets: np.ndarray) -> list[tuple[Value, Linear]]:
         """Programs for the thread part, one for each index that it depends on (CTA of the cluster, thread)."""
-        threads = len(self.group.local)
+        threads = len(self.group.rows)
         table = offsets.reshape(-1, threads)
-        inner = fit(self.group.local, table[0])
+        inner = fit(self.group.rows, table[0])
         if inner is None or (table - table[:, :1] != table[0] - table[0, 0]).any():
             raise TraceError(
                 f"the addresses of {self.view!r} are no digit-wise linear function of the thread's index",
@@ -302,7 +311,7 @@ class Addresses(Anchor):
 
     def _thread_part(self, repeat: int) -> tuple[Value | None, int]:
         """The register with storage + thread part of a repeat, and the constant left for the immediate."""
-        if self.group.size == 1:
+        if len(self.physical) == 1:
             return None, int(self.physical[0, repeat])
         programs = self._fit(self.linear[:, repeat] if self.swizzle is not None else self.physical[:, repeat])
         start = sum(program.start for _, program in programs)
@@ -417,8 +426,13 @@ def scalar_address(builder: Builder, view: View) -> tuple[ir.Address, Given]:
     """The address of a view's first element, for a raw instruction: base plus the view's offset."""
     assert isinstance(view.storage, Memory)
     first = view[(0,) * view.ndim] if view.ndim else view
-    group = Group.at(builder, "thread")
-    address = Anchor(builder, first).element() if view.layout.swizzle is None else Addresses(builder, group, first, 1, 1).render()[0]
+    if view.layout.swizzle is None:
+        address = Anchor(builder, first).element()
+    else:
+        table = first.layout.table()
+        linear, physical = table.linear.reshape(1, 1), (table.m if table.separable else table.linear).reshape(1, 1)
+        symbols = {mono: values.reshape(1, 1) for mono, values in table.symbols.items()}
+        address = Addresses(builder, Group.at(builder, "thread"), first, linear, physical, symbols, table.separable).render()[0]
     return address, Given("address", view.described(), space=view.space)
 
 

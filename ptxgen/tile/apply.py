@@ -17,7 +17,8 @@ from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match, lookup
 from ptxgen.instructions.types import TYPES
 from ptxgen.tile.group import SCOPES, Group
-from ptxgen.tile.operands import MemoryOperand, PairOperand, RegisterOperand, ScalarOperand, TileOperand, refuse
+from ptxgen.tile.image import Image
+from ptxgen.tile.operands import MemoryOperand, PairOperand, RegisterOperand, ScalarOperand, TileOperand, ViewOperand, refuse
 from ptxgen.tracing.builder import Builder, Value, current
 from ptxgen.tracing.provenance import here
 from ptxgen.tracing.values import operand
@@ -61,7 +62,7 @@ def apply(opcode: str, *operands: Any, scope: str | None = None, pred: Any = Non
         matches = lookup(opcode)
         if scope is None:
             raise scope_left_out(opcode, matches[0].entry.section)
-        group = Group.at(builder, scope)
+        group = Group.at(builder, scope, matches[0].entry.issuer)
         bound = _bind(builder, matches, operands, parameters, group)
         _emit(builder, opcode, bound, builder.guard(pred, where), where)
     except InstructionError as error:
@@ -146,7 +147,7 @@ def _operand(builder: Builder, match: Match, slot: Slot, value: Any, group: Grou
             raise refuse(match, slot.name, f"{value!r} is no view of memory", rule=f"operand {slot.name} is an address", legal=legal)
         return ScalarOperand(match, slot.name, contract, *_scalar(builder, match, slot, contract, value))
     value.check_visible(here())
-    atom = match.count(contract.vector)
+    atom = _atom(match, slot.name, contract, value)
     if contract.kind == "address":
         if isinstance(value.storage, Registers):
             raise refuse(
@@ -157,10 +158,19 @@ def _operand(builder: Builder, match: Match, slot: Slot, value: Any, group: Grou
     if not isinstance(value.storage, Registers):
         raise refuse(
             match, slot.name, f"{value!r} is memory where the instruction takes registers",
-            rule=f"operand {slot.name} is {'a register' if atom == 1 else f'a vector of {atom} registers'}",
+            rule=f"operand {slot.name} is {'a register' if atom.size == 1 else f'a vector of {match.count(contract.vector)} registers'}",
             legal="a px.local tile; ld and st alone reach memory",
         )  # fmt: skip
     return RegisterOperand(match, slot.name, contract, value, group, atom)
+
+
+def _atom(match: Match, name: str, contract: Operand, view: View) -> Image:
+    """The operand's atom: what the contract says, else consecutive words."""
+    tile = match.entry.tile
+    if tile is not None and name in tile.atoms:
+        return Image.of(tile.atoms[name], match)
+    bits = view.storage.container.bits if isinstance(view.storage, Registers) else view.dtype.bits
+    return Image.words(match.count(contract.vector), bits)
 
 
 def _scalar(builder: Builder, match: Match, slot: Slot, contract: Operand, value: Any) -> tuple[ir.Operand, Given]:
@@ -179,14 +189,64 @@ def _scalar(builder: Builder, match: Match, slot: Slot, contract: Operand, value
 def _emit(builder: Builder, opcode: str, operands: list[TileOperand], guard: ir.Guard | None, where: Any) -> None:
     match = operands[0].match
     parts = [part for one in operands for part in one.parts]
-    shape = common_repeats(match, parts)
-    repeats = prod(shape)
+    axes = common_axes(match, parts)
     for one in parts:
         if isinstance(one, RegisterOperand) and one.contract.role == "out":
             one.check_distinct()
-    _check_aliasing(match, parts, shape)
-    columns = [one.render(repeats) for one in operands]
-    builder.body.extend([ir.Instruction(opcode, row, guard, where) for row in zip(*columns)])
+    places = {one.name: _places(one, axes) for one in parts}
+    chained = _chained(match, parts, axes)
+    _check_aliasing(match, parts, places, chained, tuple(axes.values()))
+    columns = {}
+    for one in operands:
+        own = one.render(prod(one.repeat_shape) if one.repeat_shape is not None else 1)
+        columns[one.name] = [own[place] for place in places[one.parts[0].name].tolist()]
+    for name, (other, begun) in chained.items():
+        columns[name] = [columns[other][at] if begun[at] else one for at, one in enumerate(columns[name])]
+    builder.body.extend([ir.Instruction(opcode, row, guard, where) for row in zip(*columns.values())])
+
+
+def _places(one: TileOperand, axes: dict[str, int]) -> np.ndarray:
+    """For every step of the iteration, which repeat of one operand it takes."""
+    shape = tuple(axes.values())
+    if not isinstance(one, ViewOperand) or one.repeat_shape is None:
+        return np.zeros(prod(shape), np.int64)
+    own = one.axes()
+    if own == list(axes):
+        return np.arange(prod(shape))
+    steps = dict(zip(axes, np.indices(shape).reshape(len(shape), -1))) if shape else {}
+    place = np.zeros(prod(shape), np.int64)
+    for axis, extent in zip(own, one.repeat_shape):
+        place = place * extent + steps[axis]
+    return place
+
+
+def _chained(match: Match, operands: list[TileOperand], axes: dict[str, int]) -> dict[str, tuple[str, np.ndarray]]:
+    """Operands that give way to another one once the innermost axis has begun, and the steps at which they have."""
+    tile = match.entry.tile
+    if tile is None or not tile.chain:
+        return {}
+    inner = tuple(axes.values())[-1]
+    begun = np.arange(prod(axes.values())) % inner > 0
+    return {name: (other, begun) for name, other in tile.chain.items()}
+
+
+def common_axes(match: Match, operands: list[TileOperand]) -> dict[str, int]:
+    """The axes of the iteration with their extents, outermost first: those of all operands, in the contract's order."""
+    tile = match.entry.tile
+    if tile is None or tile.order == "*":
+        return {f"*{place}": extent for place, extent in enumerate(common_repeats(match, operands))}
+    extents: dict[str, tuple[int, TileOperand]] = {}
+    for one in operands:
+        if isinstance(one, ViewOperand) and one.repeat_shape is not None:
+            for axis, extent in zip(one.axes(), one.repeat_shape):
+                known, first = extents.setdefault(axis, (extent, one))
+                if known != extent:
+                    raise refuse(
+                        match, one.name, f"its repeat axis {axis} has {extent} steps, that of operand {first.name} has {known}",
+                        rule=f"the instruction is repeated along {tile.order}, and an axis has one extent", legal="views with equal axes",
+                    )  # fmt: skip
+    order = [axis for name in tile.order.split() for axis in (sorted(a for a in extents if a[0] == "*") if name == "*" else [name])]
+    return {axis: extents[axis][0] for axis in order if axis in extents}
 
 
 def common_repeats(match: Match, operands: list[TileOperand]) -> tuple[int, ...]:
@@ -208,18 +268,30 @@ def common_repeats(match: Match, operands: list[TileOperand]) -> tuple[int, ...]
     return first.repeat_shape
 
 
-def _check_aliasing(match: Match, operands: list[TileOperand], shape: tuple[int, ...]) -> None:
-    """Refuse a destination that overwrites, in an earlier repeat, a register that a later repeat reads."""
+def _check_aliasing(
+    match: Match,
+    operands: list[TileOperand],
+    places: dict[str, np.ndarray],
+    chained: dict[str, tuple[str, np.ndarray]],
+    shape: tuple[int, ...],
+) -> None:
+    """Refuse a destination that overwrites, in an earlier step, a register that a later step reads."""
     outputs = [one for one in operands if isinstance(one, RegisterOperand) and one.contract.role != "in"]
     inputs = [one for one in operands if isinstance(one, RegisterOperand) and one.contract.role != "out"]
     for written, read in product(outputs, inputs):
         if written.storage is not read.storage:
             continue
-        writer = {int(slot): r for r, row in reversed(list(enumerate(written.slots))) for slot in row}
-        for r, row in enumerate(read.slots):
-            early = next((int(slot) for slot in row if writer.get(int(slot), r) < r), None)
+        rows = places[written.name].tolist()
+        writer: dict[int, int] = {}
+        for step in range(len(rows) - 1, -1, -1):
+            writer.update((int(slot), step) for slot in written.slots[rows[step]])
+        begun = chained[read.name][1] if read.name in chained else None
+        for step, row in enumerate(places[read.name].tolist()):
+            if begun is not None and begun[step]:
+                continue  # here the instruction reads what it has just written, as it should
+            early = next((int(slot) for slot in read.slots[row] if writer.get(int(slot), step) < step), None)
             if early is not None:
-                at, before = (tuple(int(i) for i in np.unravel_index(k, shape)) for k in (r, writer[early]))
+                at, before = (tuple(int(i) for i in np.unravel_index(k, shape)) for k in (step, writer[early]))
                 raise refuse(
                     match, written.name, f"{written.view!r} overwrites registers that operand {read.name} still reads",
                     rule="repeats run in row-major order, each as one instruction",

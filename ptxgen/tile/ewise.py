@@ -15,6 +15,7 @@ from ptxgen.instructions.registry import Match
 from ptxgen.instructions.types import Type
 from ptxgen.tile.apply import common_repeats, scope_left_out
 from ptxgen.tile.group import Group
+from ptxgen.tile.image import Image
 from ptxgen.tile.operands import RegisterOperand, refuse
 from ptxgen.tracing.builder import Builder, Region, Value, current
 from ptxgen.tracing.provenance import here
@@ -153,7 +154,7 @@ def _tile(match: Match, name: str, view: Any, group: Group, contract: Operand) -
             legal="a px.local tile; load memory with tile.apply first",
         )  # fmt: skip
     view.check_visible(here())
-    return RegisterOperand(match, name, contract, view.view(*view.shape, 1), group, 1)
+    return RegisterOperand(match, name, contract, view.view(*view.shape, 1), group, Image.words(1, view.storage.container.bits))
 
 
 def _check_results(builder: Builder, results: tuple[Any, ...], outputs: list[RegisterOperand], where: Any) -> None:

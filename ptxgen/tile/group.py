@@ -17,47 +17,60 @@ __all__ = ["SCOPES", "Group"]
 
 SCOPES = ("thread", "warp", "warpgroup", "cta", "cluster")
 _SIZES = {"warp": 32, "warpgroup": 128}
+_UNITS = {"thread": 1, "one": 1, "warp": 32, "warpgroup": 128}
 
 
 class Group:
-    """The threads that issue a thread instruction at a scope.
+    """Who issues an instruction at a scope: threads, or the warps or warpgroups that issue it together.
 
     Attributes
     ----------
     scope : str
+    issuer : str
+        ``"thread"``, ``"warp"`` or ``"warpgroup"``.
+    unit : int
+        Threads of one issuer: 1, 32 or 128.
     size : int
-        Their number; the leading axes of every operand multiply to it. 1 at thread scope, where no axes stand for threads.
-    local : ndarray of shape (threads,)
-        For each of them its index in the scope (lane, thread of the warpgroup, thread of the block).
+        The number of issuers; the leading axes of every operand multiply to it. 1 where no axes stand for them.
+    local : ndarray
+        For each issuer, of one CTA, the index of its first thread in the scope (lane, thread of the warpgroup, thread of the block).
+    rows : ndarray
+        The same for each of their threads.
     ctas : tuple of int
         Cluster extents (z, y, x) in front of the threads; empty below cluster scope.
     slots : dict
         Register numbers of the operands that were checked, by layout (see `RegisterOperand`).
     """
 
-    __slots__ = ("active", "builder", "ctas", "local", "scope", "size", "slots", "span")
+    __slots__ = ("active", "builder", "ctas", "issuer", "local", "rows", "scope", "size", "slots", "span", "unit")
 
     @staticmethod
-    def at(builder: Builder, scope: str) -> Group:
-        """The group at this place of the trace, the same object wherever the same facts are in force."""
-        key = "group", scope, tuple(builder.facts())
+    def at(builder: Builder, scope: str, issuer: str = "thread") -> Group:
+        """The group at this place of the trace, the same object wherever the same threads are active."""
+        active = builder.active_threads()
+        key = "group", scope, issuer, active.tobytes()
         found: Group | None = builder.root.numbered.get(key)
         if found is None:
-            found = builder.root.numbered[key] = Group(builder, scope)
+            found = builder.root.numbered[key] = Group(builder, scope, issuer, active)
+        if found.unit > 1:
+            _convergent(builder, issuer)
         return found
 
-    def __init__(self, builder: Builder, scope: str) -> None:
+    def __init__(self, builder: Builder, scope: str, issuer: str, active: np.ndarray) -> None:
         if scope not in SCOPES:
             raise TraceError(f"{scope!r} is no execution scope", legal=f"scope={' | '.join(repr(one) for one in SCOPES)}")
         self.builder = builder
         self.scope = scope
-        self.active = builder.active_threads()
+        self.issuer = issuer
+        self.unit = _UNITS[issuer]
+        self.active = active
         if not len(self.active):
             raise TraceError(
                 "no thread is active here", why="the guards around this line exclude each other", legal="guards that some thread passes"
             )
         self.span = 1 if scope == "thread" else min(_SIZES.get(scope, builder.threads), builder.threads)
-        self.local = np.zeros(1, np.int64) if scope == "thread" else self._local()
+        self.rows = np.zeros(1, np.int64) if scope == "thread" else self._local()
+        self.local = self.rows if self.unit == 1 else self._whole_units()
         self.ctas = tuple(reversed(builder.cluster)) if scope == "cluster" else ()
         self.size = len(self.local) * prod(self.ctas)
         self.slots: dict[Any, Any] = {}  # what register operands have found about layouts
@@ -80,9 +93,27 @@ class Group:
         """The numbers of the scope's instances in the block that have active threads."""
         return np.arange(1) if self.span >= self.builder.threads else np.unique(self.active // self.span)
 
+    def _whole_units(self) -> np.ndarray:
+        """The first threads of the warps or warpgroups that issue an instruction together."""
+        unit, rows = self.unit, self.rows
+        if self.span < unit:
+            raise TraceError(
+                f"a {self.issuer} issues this instruction together, and scope={self.scope!r} is smaller",
+                legal=f"scope={' | '.join(repr(one) for one in SCOPES[SCOPES.index(self.issuer) :])}",
+            )
+        first = rows[::unit]
+        if len(rows) % unit or (first % unit).any() or (rows != (first[:, None] + np.arange(unit)).ravel()).any():
+            missing = next(thread for thread in range(unit * (int(rows[-1]) // unit + 1)) if thread // unit in rows // unit and thread not in rows)
+            raise TraceError(
+                f"a {self.issuer} issues this instruction together, and the guards leave only a part of one active",
+                why=f"thread {missing} of the {self.scope} does not come here",
+                legal=f"guards that cut between {self.issuer}s: thread indices that are multiples of {unit}",
+            )
+        return first
+
     def split(self, shape: tuple[int, ...]) -> int | None:
         """How many leading axes of `shape` are the group's; None where no leading axes multiply to its size."""
-        if self.scope == "thread":
+        if self.scope == "thread" or (self.unit >= self.span and not self.ctas):
             return 0
         total = 1
         for count, extent in enumerate(shape):
@@ -95,20 +126,24 @@ class Group:
 
     def spelled(self) -> str:
         """The usual spelling of the group's axes, for messages."""
+        if self.unit > 1:
+            return f"({', '.join(map(str, (*self.ctas, len(self.local))))},)"
         threads = len(self.local)
         inner = f"({threads // 32}, 32)" if threads % 32 == 0 and threads > 32 else f"({threads},)"
         if self.scope == "thread":
             return "no group axes"
         return f"{(*self.ctas, *((threads // 32, 32) if threads % 32 == 0 and threads > 32 else (threads,)))}" if self.ctas else inner
 
-    def wrong_owner(self, table: Table, rest: int) -> tuple[int, int, str] | None:
+    def wrong_owner(self, table: Table, lanes: np.ndarray) -> tuple[int, int, str] | None:
         """The first (group index, remaining index, text) at which a register is owned by another thread than the issuing one.
 
-        `table` are the positions of a register operand, whose remaining (repeat and atom) coordinates number `rest`.
+        `table` are the positions of a register operand; `lanes` says for each of its remaining (repeat and atom) coordinates which of
+        an issuer's threads it must be.
         """
+        rest = len(lanes)
         if table.thread is None:
-            threads = len(self.local)
-            return None if self.scope == "thread" or threads == 1 else (min(1, threads - 1), 0, "every thread, as it has no thread axis")
+            threads = len(self.rows)
+            return None if self.scope == "thread" or threads == 1 else (min(1, self.size - 1), 0, "every thread, as it has no thread axis")
         constant = table.thread.reshape(self.size, rest)
         for axis, wanted in zip((cbz, cby, cbx), self._cta_digits()):
             along = table.axes.get(axis)
@@ -117,7 +152,7 @@ class Group:
             if len(wrong):
                 g, e = map(int, wrong[0])
                 return g, e, f"CTA {int(found[g, e])} along {axis} of the cluster instead of {int(wanted[g])}"
-        return self._wrong_thread(constant, table.thread_symbols, table.shape, rest)
+        return self._wrong_thread(constant, table.thread_symbols, lanes)
 
     def _cta_digits(self) -> list[np.ndarray]:
         if not self.ctas:
@@ -127,7 +162,7 @@ class Group:
         return [rank // (y * x), rank // x % y, rank % x]
 
     def _wrong_thread(
-        self, constant: np.ndarray, symbols: dict[Monomial, np.ndarray], shape: tuple[int, ...], rest: int
+        self, constant: np.ndarray, symbols: dict[Monomial, np.ndarray], lanes: np.ndarray
     ) -> tuple[int, int, str] | None:
         """Compare the owner with the issuing thread in every instance of the scope."""
         local = np.tile(self.local, self.size // len(self.local)) if self.ctas else self.local
@@ -139,17 +174,28 @@ class Group:
             instances = self._instances() * self.span
         for start in instances:
             owner = constant
-            thread = int(start) + local
+            thread = int(start) + local[:, None] + lanes
             for monomial, coefficients in symbols.items():
-                factor = np.ones(len(local), np.int64)
+                factor = np.ones(thread.shape, np.int64)
                 for symbol in monomial:
                     values = self.builder.thread_arrays.get(symbol)
                     if values is None:
                         return 0, 0, f"thread {symbol.name} (known only at run time)"
                     factor = factor * values[thread]
-                owner = owner + coefficients.reshape(self.size, rest) * factor[:, None]
-            wrong = owner != thread[:, None]
+                owner = owner + coefficients.reshape(thread.shape) * factor
+            wrong = owner != thread
             if wrong.any():
                 g, e = map(int, np.argwhere(wrong)[0])
-                return g, e, f"thread {int(owner[g, e])} instead of thread {int(thread[g])}"
+                return g, e, f"thread {int(owner[g, e])} instead of thread {int(thread[g, e])}"
         return None
+
+
+def _convergent(builder: Builder, issuer: str) -> None:
+    """Refuse a collective instruction where something unknown decides which threads come here."""
+    parted = builder.divergence()
+    if parted is not None:
+        raise TraceError(
+            f"a {issuer} issues this instruction together, and the branch at {parted} may part it",
+            why="its condition is neither the same in all threads nor a comparison of the thread's index with constants",
+            legal="px.uniform(p) where you know that all threads agree (the emulator checks it), or the instruction outside of the branch",
+        )

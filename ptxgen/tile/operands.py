@@ -20,6 +20,7 @@ from ptxgen.instructions.types import TYPES, Type
 from ptxgen.layouts.expr import Expr, Monomial
 from ptxgen.tile.addresses import Addresses
 from ptxgen.tile.group import Group
+from ptxgen.tile.image import Image
 from ptxgen.tracing.builder import given_register
 from ptxgen.tracing.source import assigned_name
 from ptxgen.tracing.views import Memory, Registers, View
@@ -35,14 +36,14 @@ def refuse(match: Match, operand: str, problem: str, *, rule: str = "", example:
 
 
 class TileOperand:
-    """An operand bound to a contract: its name, and the number of elements (registers, memory words) in one atom.
+    """An operand bound to a contract: its name, and its atom.
 
     `render` gives the operand of every repeat in text, `given` how the contract's check sees it.
     """
 
     __slots__ = ("atom", "contract", "match", "name")
 
-    def __init__(self, match: Match, name: str, contract: Operand, atom: int) -> None:
+    def __init__(self, match: Match, name: str, contract: Operand, atom: Image) -> None:
         self.match = match
         self.name = name
         self.contract = contract
@@ -69,7 +70,7 @@ class PairOperand(TileOperand):
     __slots__ = ("halves",)
 
     def __init__(self, first: TileOperand, second: TileOperand) -> None:
-        super().__init__(first.match, first.name, first.contract, 1)
+        super().__init__(first.match, first.name, first.contract, first.atom)
         self.halves = first, second
 
     @property
@@ -91,7 +92,7 @@ class ScalarOperand(TileOperand):
     __slots__ = ("described", "operand")
 
     def __init__(self, match: Match, name: str, contract: Operand, operand: ir.Operand, described: Given) -> None:
-        super().__init__(match, name, contract, 1)
+        super().__init__(match, name, contract, Image.words(1, 32))
         self.operand = operand
         self.described = described
 
@@ -107,7 +108,7 @@ class ViewOperand(TileOperand):
 
     __slots__ = ("group", "repeat_shape", "view")
 
-    def __init__(self, match: Match, name: str, contract: Operand, view: View, group: Group, atom: int) -> None:
+    def __init__(self, match: Match, name: str, contract: Operand, view: View, group: Group, atom: Image) -> None:
         super().__init__(match, name, contract, atom)
         self.view = view
         self.group = group
@@ -122,42 +123,62 @@ class ViewOperand(TileOperand):
                     rule="group, repeat and atom extents are static", legal="select a static part: x.sub(starts, extents) or x[i : i + 4]",
                 )  # fmt: skip
         static: tuple[int, ...] = shape  # type: ignore[assignment]
-        wanted = f"(*group, *repeat, {self.atom})"
-        if not static or static[-1] != self.atom:
+        atom = self.atom.shape
+        wanted = f"(*group, *repeat, {self.atom!r})"
+        if static[-len(atom) :] != atom:
+            ends = static[-1] if len(atom) == 1 and static else f"{static[-len(atom):]}" if static else "no axis"
             raise refuse(
-                self.match, self.name, f"{self.view!r} ends in {static[-1] if static else 'no axis'} where the atom has {self.atom}",
+                self.match, self.name, f"{self.view!r} ends in {ends} where the atom has {atom[0] if len(atom) == 1 else atom}",
                 rule=f"the shape of this operand is {wanted}: the atom is what one instruction takes",
                 legal=self._atom_advice(static),
             )  # fmt: skip
-        count = self.group.split(static[:-1])
+        count = self.group.split(static[: -len(atom)])
         if count is None:
             raise refuse(
                 self.match, self.name,
-                f"no leading axes of {static} multiply to the {self.group.size} threads of scope {self.group.scope!r}",
-                rule=f"the shape of this operand is {wanted}, and the group axes stand for the threads that are active here",
+                f"no leading axes of {static} multiply to the {self.group.size} {self.group.issuer}s of scope {self.group.scope!r}",
+                rule=f"the shape of this operand is {wanted}, and the group axes stand for the {self.group.issuer}s that are active here",
                 legal=f"group axes {self.group.spelled()}, e.g. shape {self._shape_advice()}",
             )  # fmt: skip
-        return static[count:-1]
+        repeats = static[count : len(static) - len(atom)]
+        named = [axis for axis in self.atom.repeats if axis != "*"]
+        if len(repeats) < len(named) or (len(repeats) > len(named) and "*" not in self.atom.repeats):
+            raise refuse(
+                self.match, self.name, f"{self.view!r} has the repeat axes {repeats} where the instruction is repeated along {', '.join(named)}",
+                rule=f"the shape of this operand is (*group, {', '.join(self.atom.repeats)}, {self.atom!r})",
+                legal="an axis for each of them, of extent 1 where nothing is repeated",
+            )  # fmt: skip
+        return repeats
+
+    def axes(self) -> list[str]:
+        """The names of its repeat axes: those behind ``*`` are numbered."""
+        assert self.repeat_shape is not None
+        named = [axis for axis in self.atom.repeats if axis != "*"]
+        return [*(f"*{place}" for place in range(len(self.repeat_shape) - len(named))), *named]
 
     def _atom_advice(self, shape: tuple[int, ...]) -> str:
-        if self.atom == 1:
+        atom = self.atom.shape
+        if len(atom) > 1:
+            return f"last axes of {', '.join(map(str, atom))}"
+        if atom == (1,):
             return f"a last axis of 1: .view{(*shape, 1)}"
-        if shape and shape[-1] % self.atom == 0:
-            return f".view{(*shape[:-1], shape[-1] // self.atom, self.atom)}"
-        return f"a last axis of {self.atom}"
+        if shape and shape[-1] % atom[0] == 0:
+            return f".view{(*shape[:-1], shape[-1] // atom[0], atom[0])}"
+        return f"a last axis of {atom[0]}"
 
     def _shape_advice(self) -> str:
         total = prod(extent for extent in self.view.shape if isinstance(extent, int))
-        rest = total // (self.group.size * self.atom)
-        whole = rest * self.group.size * self.atom == total
-        return f"({self.group.spelled().strip('()').rstrip(',')}, {rest if whole else '...'}, {self.atom})"
+        rest = total // (self.group.size * self.atom.size)
+        whole = rest * self.group.size * self.atom.size == total
+        return f"({self.group.spelled().strip('()').rstrip(',')}, {rest if whole else '...'}, {self.atom!r})"
 
-    def coordinates(self, g: int, r: int) -> str:
-        """Where in the operand a group index and a repeat index are, for messages."""
+    def coordinates(self, g: int, r: int, lane: int = 0) -> str:
+        """Where in the operand a group index, a repeat index and one of the issuer's threads are, for messages."""
         assert self.repeat_shape is not None
         repeat = tuple(int(i) for i in np.unravel_index(r, self.repeat_shape)) if self.repeat_shape else ()
         local = self.group.local
-        thread = f"thread {int(local[g % len(local)])}" if self.group.scope != "warp" else f"lane {int(local[g % len(local)])}"
+        number = int(local[g % len(local)]) + lane
+        thread = f"lane {number}" if self.group.scope == "warp" else f"thread {number}"
         return f"{thread}, repeat {repeat}" if repeat else thread
 
 
@@ -166,10 +187,12 @@ class RegisterOperand(ViewOperand):
 
     __slots__ = ("slots", "storage")
 
-    def __init__(self, match: Match, name: str, contract: Operand, view: View, group: Group, atom: int) -> None:
-        super().__init__(match, name, contract, view, group, atom)
+    def __init__(self, match: Match, name: str, contract: Operand, view: View, group: Group, atom: Image) -> None:
         assert isinstance(view.storage, Registers)
         self.storage = view.storage
+        self.match, self.name, self.contract, self.view, self.atom = match, name, contract, view, atom
+        self._check_container()
+        super().__init__(match, name, contract, view, group, atom)
         self.slots = self._known_slots()
 
     def type(self) -> Type:
@@ -179,6 +202,24 @@ class RegisterOperand(ViewOperand):
             return container
         declared = TYPES[self.storage.declared]
         return declared if declared.is_float and not dtype.is_float and dtype.kind != "bits" else dtype
+
+    def _check_container(self) -> None:
+        """Elements of the atom's width, in registers of the instruction's."""
+        bits, view, container = self.atom.element_bits, self.view, self.storage.container
+        if bits is None:
+            return
+        if view.dtype.bits != bits:
+            raise refuse(
+                self.match, self.name, f"{view!r} has elements of {view.dtype.bits} bits where the instruction's have {bits}",
+                rule=f"the shape of this operand ends in {self.atom!r}, counted in elements of {bits} bits",
+                legal=f".view(px.b{bits}) to see the same registers as {bits}-bit elements",
+            )  # fmt: skip
+        demanded = self.match.type(self.contract.type)
+        if container.bits != demanded.bits:
+            raise refuse(
+                self.match, self.name, f"{view!r} lies in registers of .{container.name} where the instruction takes .{demanded.name}",
+                rule="apply never packs or unpacks", legal=f"declare the tile with container=px.b{demanded.bits}",
+            )  # fmt: skip
 
     def _known_slots(self) -> np.ndarray:
         """Register numbers, found once for a tile that is the operand of several instructions."""
@@ -191,8 +232,8 @@ class RegisterOperand(ViewOperand):
         return slots
 
     def _slots(self) -> np.ndarray:
-        """Register numbers, (repeats, atom)."""
-        view, group = self.view, self.group
+        """Register numbers, (repeats, registers of one atom)."""
+        view, group, atom = self.view, self.group, self.atom
         assert self.repeat_shape is not None
         repeats = prod(self.repeat_shape)
         table = view.layout.table()
@@ -203,29 +244,60 @@ class RegisterOperand(ViewOperand):
                 rule="a register's name is part of the instruction's text",
                 legal="a Python index (unrolled), or memory instead of registers",
             )  # fmt: skip
-        wrong = group.wrong_owner(table, repeats * self.atom)
+        wrong = group.wrong_owner(table, np.tile(atom.lanes, repeats))
         if wrong is not None:
             g, e, found = wrong
             raise refuse(
                 self.match, self.name, f"{view!r} is not owned by the threads that issue the instruction",
                 rule="each thread names its own registers",
-                example=f"{self.coordinates(g, e // self.atom)}, element {e % self.atom}: the layout places it in {found}",
-                legal=f"group axes {group.spelled()} laid out on the thread axes in this order",
+                example=f"{self.coordinates(g, e // atom.size, int(atom.lanes[e % atom.size]))}, {self._coordinate(e % atom.size)}: "
+                f"the layout places it in {found}",
+                legal=self._owner_advice(),
             )  # fmt: skip
-        slots = table.m.reshape(group.size, repeats, self.atom) // self.storage.container.bits
-        if (slots != slots[:1]).any():
-            g, r, a = map(int, np.argwhere(slots != slots[:1])[0])
+        return self._registers(table.m.reshape(group.size, repeats, atom.size))
+
+    def _owner_advice(self) -> str:
+        if self.group.unit == 1:
+            return f"group axes {self.group.spelled()} laid out on the thread axes in this order"
+        tile = self.match.entry.tile
+        layout = "" if tile is None else f": {tile.atoms[self.name].layout}"
+        return f"the fragment layout of the instruction{layout}"
+
+    def _registers(self, positions: np.ndarray) -> np.ndarray:
+        """The register of each (repeat, register of the atom): element minus atom is one start, in all threads and elements."""
+        width, atom = self.storage.container.bits, self.atom
+        number, inside = (atom.positions // width, atom.positions % width) if atom.element_bits else (np.arange(atom.size), 0)
+        first = np.unique(number, return_index=True)[1]
+        starts = positions - inside
+        slots = starts[0][:, first] // width
+        wrong = starts != slots[:, number] * width
+        if not wrong.any():
+            return np.asarray(slots)
+        g, r, a = map(int, np.argwhere(wrong)[0])
+        example = f"{self.coordinates(g, r, int(atom.lanes[a]))}, {self._coordinate(a)}: register {int(positions[g, r, a]) // width}"
+        if atom.element_bits and (positions[0] != positions[g]).any() is np.False_:
             raise refuse(
-                self.match, self.name, f"{view!r} is not in the same register in every thread",
-                rule="all threads execute one text, so an element's register can't depend on the thread",
-                example=f"{self.coordinates(g, r)}, element {a}: register {int(slots[g, r, a])}; "
-                f"thread 0: register {int(slots[0, r, a])}",
-                legal="group axes with strides on thread axes only, 0 on m",
+                self.match, self.name, f"{self.view!r} does not lie in its registers as the instruction holds it",
+                rule=f"an atom's elements lie in its registers in one order: {self._owner_advice()}",
+                example=f"{example}, bit {int(positions[g, r, a]) % width}; required: register {int(slots[r, number[a]])}, "
+                f"bit {int(np.broadcast_to(inside, number.shape)[a])}",
+                legal=self._owner_advice(),
             )  # fmt: skip
-        return np.asarray(slots[0])
+        raise refuse(
+            self.match, self.name, f"{self.view!r} is not in the same register in every thread",
+            rule="all threads execute one text, so an element's register can't depend on the thread",
+            example=f"{example}; thread 0: register {int(positions[0, r, a]) // width}",
+            legal="group axes with strides on thread axes only, 0 on m",
+        )  # fmt: skip
+
+    def _coordinate(self, a: int) -> str:
+        """An element of the atom, for messages."""
+        if len(self.atom.shape) == 1:
+            return f"element {a}"
+        return f"element {tuple(int(i) for i in np.unravel_index(a, self.atom.shape))}"
 
     def _check_packing(self, view: View) -> None:
-        if view.dtype.bits >= self.storage.container.bits:
+        if view.dtype.bits >= self.storage.container.bits or self.atom.element_bits is not None:
             return
         lanes = self.storage.container.bits // view.dtype.bits
         packed = f"{view.dtype.name}x{lanes}"
@@ -239,15 +311,20 @@ class RegisterOperand(ViewOperand):
         type = self.type()
         names = [self.storage.registers[slot] for slot in self.slots[0]] if len(self.slots) else []
         items = tuple(given_register(name, type) for name in names)
-        if self.match.count(self.contract.vector) == 1:
+        if self._single:
             return items[0]
         return Given("vector", "{" + ", ".join(item.text for item in items) + "}", items=items)
 
     def render(self, repeats: int) -> list[ir.Operand]:
         registers = self.storage.registers
-        if self.match.count(self.contract.vector) == 1:
+        if self._single:
             return list(self.column())
         return [ir.Vec(tuple([registers[slot] for slot in row])) for row in self.slots.tolist()]
+
+    @property
+    def _single(self) -> bool:
+        """Whether the operand is one register without braces."""
+        return self.slots.shape[1] == 1 and not self.contract.braced
 
     def column(self) -> list[ir.Reg]:
         """The register of each repeat's only (or first) element."""
@@ -270,87 +347,117 @@ class RegisterOperand(ViewOperand):
 
     def _element(self, flat: int) -> str:
         assert self.repeat_shape is not None
-        repeat = tuple(int(i) for i in np.unravel_index(flat // self.atom, self.repeat_shape)) if self.repeat_shape else ()
-        return f"repeat {repeat} element {flat % self.atom}" if repeat else f"element {flat % self.atom}"
+        each = self.slots.shape[1]
+        repeat = tuple(int(i) for i in np.unravel_index(flat // each, self.repeat_shape)) if self.repeat_shape else ()
+        return f"repeat {repeat} element {flat % each}" if repeat else f"element {flat % each}"
 
 
 class MemoryOperand(ViewOperand):
-    """A memory operand: the elements of an atom are consecutive, and the access is aligned to its size."""
+    """A memory operand: what lies behind each address is consecutive, and the access is aligned to its size."""
 
     __slots__ = ("addresses",)
 
-    def __init__(self, match: Match, name: str, contract: Operand, view: View, group: Group, atom: int) -> None:
+    def __init__(self, match: Match, name: str, contract: Operand, view: View, group: Group, atom: Image) -> None:
         self.addresses: Addresses | None = None
-        demanded = match.type(contract.type)
-        if view.dtype.bits != demanded.bits:
+        bits = atom.element_bits or match.type(contract.type).bits
+        if view.dtype.bits != bits:
             raise refuse(
-                match, name, f"{view!r} has elements of {view.dtype.bits} bits where the instruction moves .{demanded.name}",
+                match, name, f"{view!r} has elements of {view.dtype.bits} bits where the instruction moves .{match.type(contract.type).name}",
                 rule="one element of the view is one word of the instruction",
-                legal=f".view(px.b{demanded.bits}) to see the same memory as {demanded.bits}-bit words",
+                legal=f".view(px.b{bits}) to see the same memory as {bits}-bit words",
             )  # fmt: skip
         super().__init__(match, name, contract, view, group, atom)
         self._check()
 
+    @property
+    def each(self) -> int:
+        """Elements behind one address."""
+        return self.atom.size // self.atom.providers
+
+    def _rows(self, values: np.ndarray) -> np.ndarray:
+        """Positions as (issuers x threads that provide an address, repeats, elements behind it)."""
+        assert self.repeat_shape is not None
+        shape = self.group.size, prod(self.repeat_shape), self.atom.size
+        if self.atom.providers == 1:
+            return values.reshape(shape)
+        order = np.argsort(self.atom.lanes, kind="stable")
+        split = values.reshape(shape)[:, :, order].reshape(shape[0], shape[1], self.atom.providers, self.each)
+        return np.ascontiguousarray(split.transpose(0, 2, 1, 3)).reshape(-1, shape[1], self.each)
+
     def _check(self) -> None:
         view, group = self.view, self.group
-        assert self.repeat_shape is not None and isinstance(view.storage, Memory)
-        repeats = prod(self.repeat_shape)
+        assert isinstance(view.storage, Memory)
         table = view.layout.table()
-        shape = (group.size, repeats, self.atom)
         width = view.dtype.bits
         if table.thread is not None:
             raise refuse(self.match, self.name, f"{view!r} is memory, but its layout has thread axes", legal="a layout on m alone")
-        linear = table.linear.reshape(shape)
-        positions = table.m.reshape(shape) if table.separable else linear
-        symbols = {mono: values.reshape(shape) for mono, values in table.symbols.items()}
+        linear = self._rows(table.linear)
+        positions = self._rows(table.m) if table.separable else linear
+        symbols = {mono: self._rows(values) for mono, values in table.symbols.items()}
         if not table.separable:
             self._check_granule(width)
         self._check_consecutive(positions, symbols, width)
         self._check_alignment(positions, symbols, width)
-        self.addresses = Addresses(view.builder, group, view, repeats, self.atom)
+        self.addresses = Addresses(
+            view.builder, group, view, self._threads(linear), self._threads(positions),
+            {mono: self._threads(values) for mono, values in symbols.items()}, table.separable,
+        )  # fmt: skip
+
+    def _threads(self, rows: np.ndarray) -> np.ndarray:
+        """The position behind the address of every thread, (threads, repeats); threads without an own part repeat the others'."""
+        starts = rows[:, :, 0]
+        unit, providers = self.group.unit, self.atom.providers
+        if unit == 1:
+            return starts
+        spread = np.arange(self.group.size)[:, None] * providers + np.arange(unit) % providers
+        return starts[spread.ravel()]
+
+    def row(self, at: int, r: int) -> str:
+        """Where a row of `_rows` is, for messages."""
+        return self.coordinates(at // self.atom.providers, r, at % self.atom.providers)
 
     def _check_granule(self, width: int) -> None:
         """Under a swizzle of a runtime position, an access stays together where it lies in one granule."""
         swizzle = self.view.layout.swizzle
-        access = self.atom * width // 8
+        access = self.each * width // 8
         if swizzle is not None and swizzle.granule % access:
             raise refuse(
                 self.match, self.name, f"{self.view!r} is cut by its swizzle at a position that is known only at run time",
-                rule=f"the {self.atom} elements behind one address are consecutive in memory",
+                rule=f"the {self.each} elements behind one address are consecutive in memory",
                 example=f"{swizzle} keeps {swizzle.granule} bytes together; the access has {access}",
                 legal=f"an access of at most {swizzle.granule} bytes, or a swizzle of a larger base",
             )  # fmt: skip
 
     def _check_consecutive(self, positions: np.ndarray, symbols: dict[Any, np.ndarray], width: int) -> None:
-        if self.atom == 1:
+        if self.each == 1:
             return
         steps = positions - positions[:, :, :1]
-        wrong = steps != np.arange(self.atom) * width
+        wrong = steps != np.arange(self.each) * width
         name: Monomial | None = next((name for name, values in symbols.items() if (values != values[:, :, :1]).any()), None)
         if not wrong.any() and name is None:
             return
-        rule = f"the {self.atom} elements behind one address are consecutive in memory"
-        legal = f"an atom axis of stride 1; .rearrange or .permute to bring the contiguous axis last, or a .v{self.atom // 2 or 1} form"
+        rule = f"the {self.each} elements behind one address are consecutive in memory"
+        legal = f"an atom axis of stride 1; .rearrange or .permute to bring the contiguous axis last, or a .v{self.each // 2 or 1} form"
         if name is not None:
             between = symbols[name] - symbols[name][:, :, :1]
             g, r, a = map(int, np.argwhere(between)[0])
             distance = Expr({name: int(between[g, r, a]) // 8, (): int(steps[g, r, a]) // 8})
             raise refuse(
                 self.match, self.name, f"{self.view!r} has elements at a runtime distance in its atom", rule=rule,
-                example=f"{self.coordinates(g, r)}: element {a} is {distance} bytes behind element 0; {_bytes(a * width)} required",
+                example=f"{self.row(g, r)}: element {a} is {distance} bytes behind element 0; {_bytes(a * width)} required",
                 legal=legal,
             )  # fmt: skip
         g, r, a = map(int, np.argwhere(wrong)[0])
         raise refuse(
             self.match, self.name, f"{self.view!r} is not contiguous along its atom", rule=rule,
-            example=f"{self.coordinates(g, r)}: element {a} is {_bytes(steps[g, r, a])} behind element 0; {_bytes(a * width)} required",
+            example=f"{self.row(g, r)}: element {a} is {_bytes(steps[g, r, a])} behind element 0; {_bytes(a * width)} required",
             legal=legal,
         )  # fmt: skip
 
     def _check_alignment(self, positions: np.ndarray, symbols: dict[Any, np.ndarray], width: int) -> None:
         view = self.view
         assert isinstance(view.storage, Memory)
-        access = self.atom * width
+        access = self.each * width
         rule = f"an access of {access // 8} bytes is aligned to {access // 8} bytes"
         if view.storage.align * 8 % access:
             name = assigned_name(view.storage.where) or view.storage.name
@@ -367,7 +474,7 @@ class MemoryOperand(ViewOperand):
             at = int(positions[g, r, 0])
             raise refuse(
                 self.match, self.name, f"{view!r} is not aligned", rule=rule,
-                example=f"{self.coordinates(g, r)}: byte offset {_exact(at)} = {_exact(at // access * access)} + {_exact(at % access)}",
+                example=f"{self.row(g, r)}: byte offset {_exact(at)} = {_exact(at // access * access)} + {_exact(at % access)}",
                 legal=self._narrower(positions),
             )  # fmt: skip
         for mono, values in symbols.items():
@@ -396,7 +503,7 @@ class MemoryOperand(ViewOperand):
     def _narrower(self, positions: np.ndarray) -> str:
         """The widest vector that the offsets allow."""
         width = self.view.dtype.bits
-        step = int(np.gcd.reduce(np.append(np.abs(positions[:, :, 0]).ravel(), self.atom * width)))
+        step = int(np.gcd.reduce(np.append(np.abs(positions[:, :, 0]).ravel(), self.each * width)))
         words = max(1, step // width)
         if words == 1:
             return "scalar accesses, or padded rows"

@@ -1,0 +1,82 @@
+"""An atom as numbers: for every element of it, the issuing thread that holds it and its position."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from ptxgen.instructions.registry import Match
+from ptxgen.instructions.tiles import Atom, atom_layout, evaluate_names
+
+__all__ = ["Image"]
+
+
+class Image:
+    """Where the elements of one operand of one instruction lie.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        The operand's last axes.
+    size : int
+        Elements.
+    lanes : ndarray of shape (size,)
+        The thread that holds the element (or provides its address), counted from the first of the issuing group.
+    positions : ndarray of shape (size,)
+        Bits from the operand's first register or from the address.
+    element_bits : int or None
+        Width of an element; None for the default atom, whose elements are whole words of any type.
+    repeats : tuple of str
+        The repeat axes that the operand takes part in, outermost first.
+    """
+
+    __slots__ = ("element_bits", "lanes", "positions", "repeats", "shape", "size")
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        lanes: np.ndarray,
+        positions: np.ndarray,
+        element_bits: int | None = None,
+        repeats: tuple[str, ...] = ("*",),
+    ) -> None:
+        self.shape = shape
+        self.size = len(positions)
+        self.lanes = lanes
+        self.positions = positions
+        self.element_bits = element_bits
+        self.repeats = repeats
+
+    @staticmethod
+    def words(count: int, bits: int) -> Image:
+        """The default atom: `count` consecutive words of one thread."""
+        return _words(count, bits)
+
+    @staticmethod
+    def of(atom: Atom, match: Match) -> Image:
+        """The atom of an operand for one opcode."""
+        return _image(atom, match)
+
+    @property
+    def providers(self) -> int:
+        """The number of threads that hold a part of it."""
+        return int(self.lanes.max()) + 1
+
+    def __repr__(self) -> str:
+        return str(self.shape[0]) if len(self.shape) == 1 else ", ".join(map(str, self.shape))
+
+
+@lru_cache(maxsize=256)
+def _words(count: int, bits: int) -> Image:
+    return Image((count,), np.zeros(count, np.int64), np.arange(count, dtype=np.int64) * bits)
+
+
+@lru_cache(maxsize=1024)
+def _image(atom: Atom, match: Match) -> Image:
+    bits = match.type(atom.element).element.bits
+    layout = atom_layout(atom, evaluate_names(match.entry.tile, match)) if match.entry.tile is not None else None
+    assert layout is not None  # an atom belongs to a tile
+    table = layout.table()
+    lanes = np.zeros(table.shape, np.int64) if table.thread is None else table.thread
+    return Image(table.shape, lanes.ravel(), table.m.ravel() * bits, bits, tuple(atom.repeats.split()))
