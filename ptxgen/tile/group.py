@@ -103,7 +103,8 @@ class Group:
             )
         first = rows[::unit]
         if len(rows) % unit or (first % unit).any() or (rows != (first[:, None] + np.arange(unit)).ravel()).any():
-            missing = next(thread for thread in range(unit * (int(rows[-1]) // unit + 1)) if thread // unit in rows // unit and thread not in rows)
+            parts = np.unique(rows // unit)
+            missing = next(thread for part in parts for thread in range(int(part) * unit, int(part + 1) * unit) if thread not in rows)
             raise TraceError(
                 f"a {self.issuer} issues this instruction together, and the guards leave only a part of one active",
                 why=f"thread {missing} of the {self.scope} does not come here",

@@ -144,7 +144,8 @@ class ViewOperand(TileOperand):
         named = [axis for axis in self.atom.repeats if axis != "*"]
         if len(repeats) < len(named) or (len(repeats) > len(named) and "*" not in self.atom.repeats):
             raise refuse(
-                self.match, self.name, f"{self.view!r} has the repeat axes {repeats} where the instruction is repeated along {', '.join(named)}",
+                self.match, self.name,
+                f"{self.view!r} has the repeat axes {repeats} where the instruction is repeated along {', '.join(named)}",
                 rule=f"the shape of this operand is (*group, {', '.join(self.atom.repeats)}, {self.atom!r})",
                 legal="an axis for each of them, of extent 1 where nothing is repeated",
             )  # fmt: skip
@@ -362,7 +363,8 @@ class MemoryOperand(ViewOperand):
         bits = atom.element_bits or match.type(contract.type).bits
         if view.dtype.bits != bits:
             raise refuse(
-                match, name, f"{view!r} has elements of {view.dtype.bits} bits where the instruction moves .{match.type(contract.type).name}",
+                match, name,
+                f"{view!r} has elements of {view.dtype.bits} bits where the instruction moves .{match.type(contract.type).name}",
                 rule="one element of the view is one word of the instruction",
                 legal=f".view(px.b{bits}) to see the same memory as {bits}-bit words",
             )  # fmt: skip
