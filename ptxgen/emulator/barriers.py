@@ -273,15 +273,20 @@ class Barriers:
 
     # ---- nobody can run -----------------------------------------------------------------------------------------------
 
-    def report_stuck(self) -> bool:
-        """Report threads that wait although nobody can run; False where none wait."""
-        places = [(f"barrier {number}", waiting) for number in range(BARRIERS) for waiting in self._waiting[number]]
-        places += [("bar.warp.sync", waiting) for waiting in self._warps]
+    @property
+    def waiting(self) -> list[tuple[str, Group, Instruction | Call]]:
+        """Who waits: the barrier's name, the threads, the instruction."""
+        places = [(f"barrier {number}", one.group, one.statement) for number in range(BARRIERS) for one in self._waiting[number]]
+        places += [("bar.warp.sync", one.group, one.statement) for one in self._warps]
         if self._clusters is not None:
-            places += [("barrier.cluster", _Waiting(group, statement, None)) for group, statement in self._clusters.waiting]
-        for name, waiting in places:
-            self._report_waiting(name, waiting, places)
-        return bool(places)
+            places += [("barrier.cluster", group, statement) for group, statement in self._clusters.waiting]
+        return places
+
+    def report_stuck(self, elsewhere: list[tuple[str, Group, Instruction | Call]]) -> None:
+        """Report threads that wait although nobody can run; `elsewhere` tells who waits for something else than a barrier."""
+        waiting = self.waiting
+        for one in waiting:
+            self._report_waiting(one, [other for other in [*waiting, *elsewhere] if other is not one])
 
     def _expected_at(self, name: str, block: int) -> int:
         """The number of threads that a numbered barrier is set to wait for in a block; 0 where it takes the whole block."""
@@ -290,9 +295,10 @@ class Barriers:
             return 0
         return int(self._expected[int(number), block])
 
-    def _report_waiting(self, name: str, waiting: _Waiting, places: list[tuple[str, _Waiting]]) -> None:
+    def _report_waiting(self, waiting: tuple[str, Group, Instruction | Call], places: list[tuple[str, Group, Instruction | Call]]) -> None:
+        name, group, statement = waiting
         wave = self._wave
-        index = wave.indices(waiting.group.index)
+        index = wave.indices(group.index)
         first = int(index[0])
         block = int(wave.threads.block[first])
         here = int((wave.threads.block[index] == block).sum())
@@ -300,13 +306,11 @@ class Barriers:
         exited = size - int(wave.alive[block * size : (block + 1) * size].sum())
         others = []
         kind = "barrier"
-        for other_name, other in places:
-            if other is waiting:
-                continue
-            count = int((wave.threads.block[wave.indices(other.group.index)] == block).sum())
+        for other_name, other, its_statement in places:
+            count = int((wave.threads.block[wave.indices(other.index)] == block).sum())
             if count:
                 kind = "deadlock"
-                where = "" if other.statement.where is None else f" ({place(other.statement.where)})"
+                where = "" if its_statement.where is None else f" ({place(its_statement.where)})"
                 others.append(f"{count} wait in {other_name}{where}")
         if exited:
             others.append(f"{exited} have exited")
@@ -316,4 +320,4 @@ class Barriers:
         told = ", ".join(others) or "the others never come"
         block_name = index_text(wave.threads.name(first)[0])
         message = f"{name} of block {block_name} is not reached by all threads: {here} of {size} wait here, {told}"
-        wave.reports.add(kind, message, waiting.statement, wave.threads, index, subject=name)
+        wave.reports.add(kind, message, statement, wave.threads, index, subject=name)

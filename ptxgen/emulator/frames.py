@@ -32,9 +32,11 @@ class Frame:
         True where every thread has written the register, False where none has, else one flag a thread.
     base : int
         Address of the frame in local memory.
+    spoiled : dict
+        Slot -> (flags of threads, reason): values that nobody may use, because the instruction that wrote them left them undefined.
     """
 
-    __slots__ = ("base", "code", "depth", "threads", "values", "written")
+    __slots__ = ("base", "code", "depth", "spoiled", "threads", "values", "written")
 
     def __init__(self, code: Code, depth: int, threads: int, base: int) -> None:
         self.code = code
@@ -43,6 +45,7 @@ class Frame:
         self.base = base
         self.values: list[Any] = []
         self.written: list[Any] = []
+        self.spoiled: dict[int, tuple[Any, str]] = {}
         self.extend()
 
     def extend(self) -> None:
@@ -54,6 +57,7 @@ class Frame:
 
     def forget(self, index: Any = None) -> None:
         """The threads `index` (all without it) enter anew: they have written nothing."""
+        self.spoiled.clear()
         for slot, flag in enumerate(self.written):
             if index is None or flag is False:
                 self.written[slot] = False
@@ -73,3 +77,13 @@ class Frame:
         if flag is False:
             flag = self.written[slot] = np.zeros(self.threads, np.bool_)
         flag[index] = True
+
+    def spoil(self, slot: int, index: Any, reason: str) -> None:
+        """The threads `index` hold an undefined value in a register; `reason` says since when, for who reads it."""
+        flag = self.written[slot]
+        if flag is True or flag is False:
+            flag = self.written[slot] = np.full(self.threads, flag)
+        flag[index] = False
+        marks = np.zeros(self.threads, np.bool_)
+        marks[index] = True
+        self.spoiled[slot] = marks, reason

@@ -8,6 +8,7 @@ import numpy as np
 
 from ptxgen.emulator.barriers import Barriers
 from ptxgen.emulator.code import Code
+from ptxgen.emulator.collectives import Collectives
 from ptxgen.emulator.frames import Frame
 from ptxgen.emulator.memory import FIRST, Memory
 from ptxgen.emulator.operands import Array
@@ -66,6 +67,7 @@ class Wave:
         self.alive = np.ones(threads.count, np.bool_)
         self.pool = Pool(threads, seed)
         self.barriers = Barriers(self)
+        self.collectives = Collectives(self)
         self._frames = _fresh(frames, threads.count)
         self._sites: dict[int, Array] = {}
         memory.threads = threads
@@ -111,6 +113,11 @@ class Wave:
                     frame.written[slot] = True
                 return
             missing = np.flatnonzero(~written) if index is None else index[~written]
+        marks, reason = frame.spoiled.get(slot, (None, ""))
+        if marks is not None and marks[missing].any():
+            spoiled = missing[marks[missing]]
+            self.reports.add("undefined value", f"{name} is read, {reason}", statement, self.threads, spoiled, subject=name)
+            missing = missing[~marks[missing]]
         if len(missing):
             self.reports.add(
                 "unwritten register", f"{name} is read, which nothing has written", statement, self.threads, missing, subject=name
@@ -136,6 +143,8 @@ class Wave:
         """Threads exit."""
         self.alive[slice(None) if index is None else index] = False
         self.barriers.after_exit()
+        for group in self.collectives.after_exit():
+            self.pool.push(group)
 
     # ---- running ------------------------------------------------------------------------------------------------------
 
@@ -145,11 +154,16 @@ class Wave:
         while True:
             group = self.pool.pop()
             if group is None:
-                if self.barriers.report_stuck():
-                    return
-                break
+                self._report_stuck()
+                return
             if not self._advance(group):
                 return
+
+    def _report_stuck(self) -> None:
+        """Nobody can run: report whoever waits."""
+        collecting = [(statement.opcode, group, statement) for group, statement in self.collectives.waiting]
+        self.collectives.report_stuck(self.barriers.waiting)
+        self.barriers.report_stuck(collecting)
 
     def _advance(self, group: Group) -> bool:
         """Run one group until it must wait for its turn again; False where the step limit ends the wave."""

@@ -33,7 +33,8 @@ class Report:
     ----------
     kind : str
         ``"out of bounds"``, ``"misaligned"``, ``"read-only"``, ``"unwritten register"``, ``"unwritten memory"``,
-        ``"conflicting stores"``, ``"barrier"``, ``"deadlock"``, ``"step limit"``, ``"call"`` or ``"branch"``.
+        ``"undefined value"``, ``"conflicting stores"``, ``"barrier"``, ``"collective"``, ``"deadlock"``, ``"step limit"``,
+        ``"call"`` or ``"branch"``.
     message : str
         One sentence about the example thread.
     opcode : str
