@@ -172,6 +172,7 @@ def _check_form(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -
         )
         return -abs(len(slots) - len(given)), error
     bindings = dict(match.bindings)
+    constants: dict[str, int] = {}
     for index, (slot, one) in enumerate(zip(slots, given)):
         if one.kind == "pair" and all(half.kind == "sink" for half in one.items):
             dropped = InstructionError(
@@ -184,6 +185,10 @@ def _check_form(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -
             return index + 1, dropped
         for name, part, contract in _parts(match, slot, one):
             problem = "" if contract is None else _operand_problem(match, contract, part, slot.bracket and part is one)
+            if part.value is not None and contract is not None:
+                constants[name] = part.value
+                if not problem and part.value > constants.get(contract.limit, part.value):
+                    problem = f"the constant {part.text} is above {contract.limit}, which is {constants[contract.limit]}"
             if problem:
                 assert contract is not None
                 rule, section = rule_of(match, contract, part)
@@ -224,7 +229,7 @@ def _operand_problem(match: Match, contract: Operand, one: Given, bracket: bool)
     if contract.kind == "list":
         return _list_problem(contract, one)
     count = match.count(contract.vector)
-    if count > 1 or one.kind == "vector":
+    if count > 1 or contract.braced or one.kind == "vector":
         return _vector_problem(match, contract, one, count)
     return _scalar_problem(match, contract, one)
 
@@ -239,6 +244,8 @@ def _vector_problem(match: Match, contract: Operand, one: Given, count: int) -> 
     if one.kind == "register" and count == 4 and match.allows(contract.special) and one.text in SPECIAL:
         return ""  # all of %tid at once
     if one.kind != "vector":
+        if count == 1:
+            return f"{one.text} stands where the instruction takes one register in braces"
         return f"{one.text} is one register where the instruction takes a vector of {count}"
     if len(one.items) != count:
         return f"{one.text} has {len(one.items)} elements where the instruction takes {count}"
@@ -255,6 +262,8 @@ def _vector_problem(match: Match, contract: Operand, one: Given, count: int) -> 
 
 
 def _scalar_problem(match: Match, contract: Operand, one: Given) -> str:
+    if contract.kind == "sink":
+        return "" if one.kind == "sink" else f"{one.text} stands where only the sink _ can"
     if one.kind == "sink":
         return "" if match.allows(contract.sink) else "the sink _ cannot stand here"
     if contract.kind in NAMED:
@@ -295,7 +304,7 @@ def _special_problem(match: Match, contract: Operand, one: Given, demanded: Type
 
 def _symbol_problem(match: Match, contract: Operand, one: Given, demanded: Type) -> str:
     """A variable's or function's address where a value is taken."""
-    if not contract.symbol:
+    if not match.allows(contract.symbol):
         return f"the name {one.text} stands where the instruction takes a register; mov it into one first"
     if demanded.is_float or demanded.bits not in (32, 64) or (demanded.bits == 32 and one.space == "global"):
         return f"the address of {one.text} does not fit .{demanded.name}"
@@ -355,11 +364,15 @@ def legal_operand(match: Match, contract: Operand | None, name: str) -> str:
         return NAMED[contract.kind]
     if contract.kind == "list":
         return "a list in parentheses, as the function's declaration asks"
+    if contract.kind == "sink":
+        return "the sink _"
     demanded = match.type(contract.type)
     fitting = f".{demanded.name}" if contract.exact else _fitting(demanded)
     wide = " or wider" if match.allows(contract.wider) else ""
     count = match.count(contract.vector)
     what = f"{count} registers of {fitting}{wide} in braces" if count > 1 else f"a register of {fitting}{wide}"
+    if count == 1 and contract.braced:
+        what += " in braces"
     if contract.kind == "immediate":
         what = f"a .{demanded.name} constant"
     elif match.allows(contract.immediate) and has_constants(demanded):
@@ -367,7 +380,7 @@ def legal_operand(match: Match, contract: Operand | None, name: str) -> str:
     if contract.values is not None:
         values = contract.values
         what += f" ({_shown(values)})"
-    if contract.symbol and demanded.bits in (32, 64) and not demanded.is_float:
+    if match.allows(contract.symbol) and demanded.bits in (32, 64) and not demanded.is_float:
         what += ", or the name of a variable"
     if contract.negatable:
         what += ", possibly negated"

@@ -25,7 +25,9 @@ def rule_of(match: Match, contract: Operand, one: Given) -> tuple[str, str]:
         return "control goes to a name", "6.4.4"
     if contract.kind == "list":
         return "results and arguments of a call stand in parentheses", section
-    if one.kind == "vector" or match.count(contract.vector) > 1:
+    if contract.kind == "sink":
+        return "the instruction gives no result here, and _ says so", section
+    if one.kind == "vector" or contract.braced or match.count(contract.vector) > 1:
         return _rule_of_vector(match, contract, one)
     return _rule_of_scalar(match, contract, one)
 
@@ -33,7 +35,7 @@ def rule_of(match: Match, contract: Operand, one: Given) -> tuple[str, str]:
 def _rule_of_vector(match: Match, contract: Operand, one: Given) -> tuple[str, str]:
     count = match.count(contract.vector)
     if one.kind != "vector" or len(one.items) != count:
-        size = "is one register" if count == 1 else f"is a vector of {count}"
+        size = f"is a vector of {count}" if count > 1 or contract.braced else "is one register"
         return f"this operand {size}, as the opcode says", "6.4.3"
     if any(item.kind == "sink" for item in one.items):
         return _rule_of_scalar(match, contract, next(item for item in one.items if item.kind == "sink"))
@@ -50,6 +52,8 @@ def _rule_of_scalar(match: Match, contract: Operand, one: Given) -> tuple[str, s
     if one.kind == "not":
         return "only a predicate source can be negated, and not everywhere", section
     if one.kind in ("int", "float"):
+        if contract.limit and contract.values is not None and one.value in contract.values:
+            return f"this constant is at most {contract.limit}", section
         if contract.values is not None:
             return "the instruction encodes this operand in few bits", section
         return ("a constant has the operand's type", "4.5") if contract.role == "in" else ("a result goes to a register", section)

@@ -13,7 +13,7 @@ from ptxgen.instructions.targets import FIRST_VERSION, Version, target_set
 from ptxgen.instructions.types import TYPES, Type, type_named
 from ptxgen.layouts.errors import PtxgenError
 
-__all__ = ["Bindings", "Form", "Slot", "condition", "forms", "parse_version", "tokens_of", "type_expression"]
+__all__ = ["Bindings", "Form", "Slot", "condition", "count_expression", "forms", "parse_version", "tokens_of", "type_expression"]
 
 Bindings = Mapping[str, Union[str, bool]]
 """Qualifier name -> its value (``".type": ".f32"``; a literal is bound to itself); operand name -> True where given."""
@@ -40,8 +40,8 @@ def condition(text: str) -> Condition:
     """Compile a condition of the contract language (module docstring of `language`); the empty text always holds."""
     operands: set[str] = set()
     alternatives = [
-        [_term(text, part, operands) for part in filter(None, (piece.strip() for piece in re.split(r"\band\b", alternative)))]
-        for alternative in re.split(r"\bor\b", text)
+        [_term(text, part, operands) for part in filter(None, (piece.strip() for piece in re.split(r"(?<!\S)and(?!\S)", alternative)))]
+        for alternative in re.split(r"(?<!\S)or(?!\S)", text)
     ]
 
     def holds(bindings: Bindings) -> bool:
@@ -103,6 +103,57 @@ def type_expression(text: str) -> Callable[[Bindings], Type]:
         return lambda bindings: type_named(str(bindings[text]))
     fixed = type_named(text)
     return lambda bindings: fixed
+
+
+# ---- counts -----------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=None)
+def count_expression(text: str) -> Callable[[Bindings], int]:
+    """Compile a count expression: ``.vec``, ``m(.shape) * k(.shape) * bits(.atype) / 1024``, ``2 if .x2 else 1``."""
+    chosen = re.fullmatch(r"(.+?) if (.+?) else (.+)", text)
+    if chosen:
+        then, when, otherwise = count_expression(chosen[1]), condition(chosen[2]), count_expression(chosen[3])
+        return lambda bindings: then(bindings) if when.holds(bindings) else otherwise(bindings)
+    first, *rest = re.split(r"\s*([*/])\s*", text.strip())
+    factors = [(operator, _factor(text, factor)) for operator, factor in zip(("*", *rest[::2]), (first, *rest[1::2]))]
+    if len(factors) == 1:
+        return factors[0][1]
+
+    def product_of(bindings: Bindings) -> int:
+        found = 1
+        for operator, factor in factors:
+            by = factor(bindings)
+            found = found * by if operator == "*" else -(-found // by)
+        return found
+
+    return product_of
+
+
+def _factor(text: str, factor: str) -> Callable[[Bindings], int]:
+    """A number, the number in a qualifier's value (after a letter, where one is named), or a type's width."""
+    if factor.isdigit():
+        number = int(factor)
+        return lambda _: number
+    called = re.fullmatch(r"(\w+)\((.+)\)", factor)
+    if called and called[1] == "bits":
+        of = type_expression(called[2])
+        return lambda bindings: of(bindings).bits
+    name, letter = (called[2], called[1]) if called else (factor, "")
+    if not name.startswith("."):
+        raise PtxgenError(f"contract count {text!r}: cannot read {factor!r}")
+    pattern = re.compile(letter + r"(\d+)")
+
+    def number_in(bindings: Bindings) -> int:
+        value = bindings.get(name)
+        if value is None:
+            return 1
+        found = pattern.search(str(value))
+        if found is None:
+            raise PtxgenError(f"contract count {text!r}: {value} has no number for {factor}")
+        return int(found[1])
+
+    return number_in
 
 
 # ---- syntax -----------------------------------------------------------------------------------------------------------

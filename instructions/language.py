@@ -9,7 +9,8 @@ Notations
 syntax
     One form a line: ``ld{.weak}{.ss}{.vec}.type d, [a]{, cache_policy};``. Braces enclose what may be left out. A ``.name`` that
     `choices` lists is a qualifier with a choice; any other is literal. A long opcode may go on in the next line. Operand names are
-    identifiers (``cache_policy``, where the ISA prints ``cache-policy``); ``(a)`` stands for a list of any length in parentheses.
+    identifiers (``cache_policy``, where the ISA prints ``cache-policy``), a constant that must be that one (``16``), or ``_`` where only the
+    sink will do; ``(a)`` stands for a list of any length in parentheses.
 choices
     One qualifier a line: ``.type = { .b32, .b64 };``, as in the ISA.
 condition
@@ -22,8 +23,8 @@ type
     A line without a ``.type`` choice binds ``.type`` to the last type that it spells literally.
 count
     How many registers an operand has: ``.vec`` (the number in the qualifier's value; 1 where it is left out), ``4``, ``m(.shape)`` (the
-    number after that letter: 16 for ``.m16n8k8``), ``bits(.type)`` (of a type expression), products and exact quotients of these from left
-    to right, and ``A if CONDITION else B``: ``m(.shape) * k(.shape) * bits(.atype) / 1024``.
+    number after that letter: 16 for ``.m16n8k8``), ``bits(.type)`` (of a type expression), products and quotients of these from left to
+    right, rounded up, and ``A if CONDITION else B``: ``m(.shape) * k(.shape) * bits(.atype) / 1024``.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ from typing import Any
 from ptxgen.instructions.tiles import Tile
 
 __all__ = [
-    "Operand", "Rule", "Since", "address", "immediate", "inout", "instruction", "label", "out", "predicate", "source", "symbol",
-    "values",
+    "Operand", "Rule", "Since", "address", "immediate", "inout", "instruction", "label", "out", "predicate", "sink", "source",
+    "symbol", "values",
 ]  # fmt: skip
 
 
@@ -47,7 +48,7 @@ class Operand:
     kind : str
         ``"register"`` (a register, and where `immediate` allows it a constant), ``"predicate"``, ``"address"``, ``"immediate"``,
         ``"special"`` (a special register alone), ``"list"`` (any values, registers or parameters, in parentheses), or a name:
-        ``"label"``, ``"symbol"``, ``"function"``, ``"branch targets"``, ``"call targets"``.
+        ``"label"``, ``"symbol"``, ``"function"``, ``"branch targets"``, ``"call targets"``; ``"sink"`` is ``_`` alone.
     role : str
         ``"in"``, ``"out"`` or ``"inout"``. For an address it tells how the memory behind it is used.
     type : str
@@ -65,13 +66,17 @@ class Operand:
         Whether a register must be declared with this very type: where untyped bits are demanded, ``.u32`` is not ``.b32``.
     special : bool or str
         Whether a special register will do; a text is the condition under which it will.
-    symbol : bool
-        Whether the name of a variable (in `space`) or function may stand for its address.
+    symbol : bool or str
+        Whether the name of a variable (in `space`) or function may stand for its address; a text is the condition under which it may.
     values : tuple of int or range or None
         Allowed constants.
+    limit : str
+        The operand whose value a constant may not exceed, where both are constants.
     space : str
-        For an address, or a symbol that stands for its address: a state-space expression, ``".ss"`` or ``"global"``; empty for a
-        generic address, or any symbol.
+        For an address, or a symbol that stands for its address: a state-space expression, ``".ss"`` or ``"global"``; ``"tensor"`` for tensor
+        memory; empty for a generic address, or any symbol.
+    align : int
+        For an address: the bytes that it is a multiple of, where `type` x `vector` does not say it.
     negatable : bool
         Whether ``!p`` will do.
     sink : bool or str
@@ -79,8 +84,8 @@ class Operand:
     """
 
     __slots__ = (
-        "braced", "exact", "immediate", "kind", "negatable", "role", "sink", "space", "special", "symbol", "type", "values", "vector",
-        "wider",
+        "align", "braced", "exact", "immediate", "kind", "limit", "negatable", "role", "sink", "space", "special", "symbol", "type",
+        "values", "vector", "wider",
     )  # fmt: skip
 
     def __init__(
@@ -96,9 +101,11 @@ class Operand:
         negatable: bool = False,
         sink: bool | str = False,
         exact: bool = False,
-        symbol: bool = False,
+        symbol: bool | str = False,
         special: bool | str = False,
         braced: bool = False,
+        limit: str = "",
+        align: int = 0,
     ) -> None:
         self.kind = kind
         self.role = role
@@ -114,11 +121,11 @@ class Operand:
         self.symbol = symbol
         self.special = special
         self.braced = braced
+        self.limit = limit
+        self.align = align
 
 
-def out(
-    type: str, *, vector: str | int = 1, wider: bool | str = False, sink: bool | str = False, braced: bool = False
-) -> Operand:
+def out(type: str, *, vector: str | int = 1, wider: bool | str = False, sink: bool | str = False, braced: bool = False) -> Operand:
     """A destination register of `type` (several with `vector`)."""
     return Operand("register", "out", type, vector, wider=wider, sink=sink, braced=braced)
 
@@ -138,14 +145,15 @@ def source(
     sink: bool | str = False,
     space: str = "",
     exact: bool = False,
-    symbol: bool = False,
+    symbol: bool | str = False,
     special: bool | str = False,
     braced: bool = False,
+    limit: str = "",
 ) -> Operand:
     """A source register or, unless `immediate` is False, a constant; with `symbol` also a name (of `space`)."""
     return Operand(
         "register", "in", type, vector, immediate, wider, values, space, sink=sink, exact=exact, symbol=symbol, special=special,
-        braced=braced,
+        braced=braced, limit=limit,
     )  # fmt: skip
 
 
@@ -156,12 +164,12 @@ def predicate(
     return Operand("predicate", role, "pred", negatable=negatable, sink=sink, immediate=immediate, special=special)
 
 
-def address(role: str, type: str, *, space: str = "", vector: str | int = 1) -> Operand:
+def address(role: str, type: str, *, space: str = "", vector: str | int = 1, align: int = 0) -> Operand:
     """``[a]``: memory in `space` that is read (``in``), written (``out``) or both.
 
-    `type` x `vector` is accessed, naturally aligned.
+    `type` x `vector` is accessed, naturally aligned or to `align` bytes.
     """
-    return Operand("address", role, type, vector, space=space)
+    return Operand("address", role, type, vector, space=space, align=align)
 
 
 def immediate(type: str, values: tuple[int, ...] | range | None = None) -> Operand:
@@ -177,6 +185,11 @@ def label() -> Operand:
 def symbol(kind: str = "symbol") -> Operand:
     """A name: of a variable, a ``"function"``, a list of ``"branch targets"``, or a list or prototype of ``"call targets"``."""
     return Operand(kind)
+
+
+def sink() -> Operand:
+    """``_`` and nothing else: a result that the instruction does not give here."""
+    return Operand("sink", "out")
 
 
 def values(role: str = "in") -> Operand:

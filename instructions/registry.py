@@ -9,7 +9,17 @@ from importlib import import_module
 from itertools import chain, islice, permutations
 
 from ptxgen.instructions.errors import InstructionError
-from ptxgen.instructions.grammar import Bindings, Form, availability, broken_rules, condition, forms, tokens_of, type_expression
+from ptxgen.instructions.grammar import (
+    Bindings,
+    Form,
+    availability,
+    broken_rules,
+    condition,
+    count_expression,
+    forms,
+    tokens_of,
+    type_expression,
+)
 from ptxgen.instructions.language import Entry
 from ptxgen.instructions.targets import Version
 from ptxgen.instructions.types import Type
@@ -36,6 +46,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "conversion": ("cvt",),
     "control": ("bra", "brx", "call", "exit", "ret"),
     "barrier": ("bar", "barrier"),
+    "matrix": ("ldmatrix", "mma", "movmatrix", "stmatrix"),
+    "warp": ("activemask", "elect", "match", "redux", "shfl", "vote"),
 }  # fmt: skip
 
 
@@ -106,10 +118,7 @@ class Match:
 
     def count(self, vector: str | int) -> int:
         """The number of registers that an operand's `vector` means here: a scalar where the qualifier is left out."""
-        if isinstance(vector, int):
-            return vector
-        value = self.bindings.get(vector)
-        return int(str(value)[2:]) if value else 1
+        return vector if isinstance(vector, int) else count_expression(vector)(self.bindings)
 
     def allows(self, permission: bool | str) -> bool:
         """Whether an operand's `immediate` or `sink` grants what it names, here."""

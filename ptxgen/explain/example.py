@@ -111,6 +111,8 @@ class _Writer:
             return self._address(contract)
         if contract.kind in ("label", "branch targets"):
             return self._label(contract.kind)
+        if contract.kind == "sink":
+            return "_"
         if contract.kind in ("function", "call targets", "list", "symbol"):
             return self._call_part(contract)
         demanded = match.type(contract.type)
@@ -118,7 +120,7 @@ class _Writer:
             return str(contract.values[0] if contract.values is not None else 0)
         count = match.count(contract.vector)
         registers = [self._register(contract, demanded) for _ in range(count)]
-        return f"{{{', '.join(registers)}}}" if count > 1 else registers[0]
+        return f"{{{', '.join(registers)}}}" if count > 1 or contract.braced else registers[0]
 
     def _register(self, contract: Operand, demanded: Type) -> str:
         type = demanded if contract.exact else _register_type(demanded, self._match.allows(contract.wider))
@@ -140,7 +142,7 @@ class _Writer:
             return "[table]"
         if base == "param":
             return self._parameter(space, contract.role)
-        return f"[{self._register(contract, TYPES['u64'])}]"
+        return f"[{self._register(contract, TYPES['u32' if base == 'tensor' else 'u64'])}]"
 
     def _parameter(self, space: str, role: str) -> str:
         if role == "out":

@@ -80,7 +80,8 @@ def _readings(opcode: str) -> tuple[_Reading, ...]:
             )  # fmt: skip
         for slots in match.form.operand_lists:
             results = tuple(at for at, slot in enumerate(slots) if _is_result(match, slot))
-            inputs = tuple(at for at in range(len(slots)) if at not in results)
+            dropped = {at for at, slot in enumerate(slots) if match.entry.operands[slot.name].kind == "sink"}
+            inputs = tuple(at for at in range(len(slots)) if at not in results and at not in dropped)
             types = tuple(_result_types(match, slots[at]) for at in results)
             changed = frozenset(at for at in inputs if _is_changed(match, slots[at]))
             found.append(_Reading(match, slots, results, inputs, types, changed))
@@ -95,7 +96,7 @@ def _fitting(opcode: str, inputs: int, out: bool) -> tuple[_Reading, ...]:
 
 def _is_result(match: Match, slot: Slot) -> bool:
     contract = match.entry.operands.get(slot.name)
-    return contract is not None and contract.role == "out" and contract.kind != "address" and not slot.bracket
+    return contract is not None and contract.role == "out" and contract.kind not in ("address", "sink") and not slot.bracket
 
 
 def _is_changed(match: Match, slot: Slot) -> bool:
@@ -247,7 +248,7 @@ def _wrong_count(opcode: str, readings: Sequence[_Reading], given: tuple[Any, ..
 def _emit_as(
     builder: Builder, opcode: str, reading: _Reading, given: tuple[Any, ...], guard: ir.Guard | None, out: Any, where: Where
 ) -> Any:
-    described: list[Described | None] = [None] * len(reading.slots)
+    described: list[Described | None] = [(ir.Sink(), Given("sink", "_"))] * len(reading.slots)
     written: list[Register] = []
     for at, one in zip(reading.inputs, given):
         slot = reading.slots[at]
@@ -258,7 +259,7 @@ def _emit_as(
     for at, types in zip(reading.results, reading.types):
         slot = reading.slots[at]
         if out is None:
-            described[at] = _fresh(builder, slot, types, results, where)
+            described[at] = _fresh(builder, reading.match, slot, types, results, where)
         else:
             described[at] = _given_result(builder, reading.match, slot, types, out, written, where)
     builder.emit(opcode, [one for one in described if one is not None], guard=guard, where=where)
@@ -287,10 +288,10 @@ def _type(match: Match, contract: language.Operand) -> Type:
     return pred if contract.kind == "predicate" else match.type(contract.type)
 
 
-def _fresh(builder: Builder, slot: Slot, types: tuple[Type, ...], results: list[Scalar], where: Where) -> Described:
+def _fresh(builder: Builder, match: Match, slot: Slot, types: tuple[Type, ...], results: list[Scalar], where: Where) -> Described:
     made = [Scalar(builder, type, builder.register(type), builder.region, where) for type in types]
     results.extend(made)
-    return _joined(slot, [one.described() for one in made])
+    return _joined(slot, [one.described() for one in made], match.entry.operands[slot.name].braced)
 
 
 def _given_result(
@@ -314,12 +315,12 @@ def _given_result(
         (register,) = _mutable(builder, one, "out=", where)
         written.append(register)
         parts.append((register.operand, given_register(register.operand, register.type)))  # type: ignore[arg-type]
-    return _joined(slot, parts)
+    return _joined(slot, parts, match.entry.operands[slot.name].braced)
 
 
-def _joined(slot: Slot, parts: list[Described]) -> Described:
+def _joined(slot: Slot, parts: list[Described], braced: bool = False) -> Described:
     """One operand of several registers: a pair, a vector, or the one there is."""
-    if len(parts) == 1:
+    if len(parts) == 1 and not braced:
         return parts[0]
     operands, given = tuple(part[0] for part in parts), tuple(part[1] for part in parts)
     if slot.second:

@@ -178,9 +178,11 @@ class _Builder:
             return self._call_parts(contract)
         if contract.kind in _NAMES:
             return [Given("symbol", _NAMES[contract.kind])]
+        if contract.kind == "sink":
+            return [Given("sink", "_")]
         demanded = match.type(contract.type)
         number = match.count(contract.vector)
-        if number > 1:
+        if number > 1 or contract.braced:
             return self._vectors(contract, demanded, number)
         return self._scalars(contract, demanded)
 
@@ -200,6 +202,8 @@ class _Builder:
     def _addresses(self, contract: Operand) -> list[Given]:
         space = self.match.value(contract.space) if contract.space.startswith(".") else contract.space
         base = space.partition("::")[0]
+        if base == "tensor":
+            return [Given("address", f"[{self.register(TYPES['b32']).text}{offset}]") for offset in ("", "+8")]
         wide = self.register(TYPES["b64"]).text
         if not base:
             return [Given("address", f"[{wide}]"), Given("address", f"[{wide}+16]"), Given("address", f"[{wide}+-32]")]
@@ -218,7 +222,7 @@ class _Builder:
         found = [] if contract.kind == "immediate" else [self.register(one) for one in self._register_types(contract, demanded)]
         if self.match.allows(contract.immediate) and has_constants(demanded):
             found += constants(contract, demanded)
-        if contract.symbol and demanded.bits in (32, 64) and not demanded.is_float:
+        if self.match.allows(contract.symbol) and demanded.bits in (32, 64) and not demanded.is_float:
             base = contract.space and self.match.value(contract.space).partition("::")[0]
             places = [base] if base else ["shared", "const"] if demanded.bits == 32 else ["global", "shared"]
             found += [Given("symbol", _MEMORY[one] + offset, space=one) for one in places for offset in ("", "+8")]
@@ -267,13 +271,23 @@ def statements(match: Match, *, variant: int | None = None, ignore_rules: bool =
         builder = _Builder(match, slots)
         options = [_slot_options(builder, slot) for slot in slots]
         if variant is not None:
-            yield _statement(match, slots, [found[(variant + place) % len(found)] for place, found in enumerate(options)])
+            mixture = [found[(variant + place) % len(found)] for place, found in enumerate(options)]
+            yield _statement(match, slots, mixture if within_limits(match, slots, mixture) else [found[0] for found in options])
             continue
         plain = [found[0] for found in options]
         yield _statement(match, slots, plain)
         for place, found in enumerate(options):
             for other in found[1:]:
-                yield _statement(match, slots, [*plain[:place], other, *plain[place + 1 :]])
+                varied = [*plain[:place], other, *plain[place + 1 :]]
+                if within_limits(match, slots, varied):
+                    yield _statement(match, slots, varied)
+
+
+def within_limits(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -> bool:
+    """Whether no constant exceeds the one that its contract names as its limit."""
+    constants = {slot.name: one.value for slot, one in zip(slots, given) if one.value is not None}
+    limits = {name: constants.get(match.entry.operands[name].limit) for name in constants}
+    return all(limit is None or constants[name] <= limit for name, limit in limits.items())
 
 
 def _slot_options(builder: _Builder, slot: Slot) -> list[Given]:
@@ -282,7 +296,8 @@ def _slot_options(builder: _Builder, slot: Slot) -> list[Given]:
     if slot.inner:
         inner = tuple(builder.options(builder.match.entry.operands[name], False)[0] for name in slot.inner)
         rest = ", ".join(item.text for item in inner)
-        return [Given("address", f"{one.text[:-1]}, {rest}]", items=inner, space=one.space) for one in found]
+        plain = [one for one in found if "+" not in one.text]  # ptxas takes no offset in front of a comma
+        return [Given("address", f"{one.text[:-1]}, {rest}]", items=inner, space=one.space) for one in plain]
     if slot.second:
         seconds = builder.options(builder.match.entry.operands[slot.second], False)
         pairs = [*((found[0], second) for second in seconds), *((first, seconds[0]) for first in found[1:])]
