@@ -148,8 +148,8 @@ def measure() -> dict[str, float | None]:
         rows["cuda.bindings, tuples"] = microseconds(
             lambda: driver.cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, queue, (values, types), 0), wait
         )
-        grid, block = (1, 1, 1), (32, 1, 1)
-        rows["ptxgen, LoadedKernel.launch"] = microseconds(lambda: kernel.launch(grid, block, packed, handle), wait)
+        grid, shape = (1, 1, 1), runner.shape
+        rows["ptxgen, LoadedKernel.launch"] = microseconds(lambda: kernel.launch(grid, shape, packed, handle), wait)
         prepared = runner.prepare(x, y, 1.0)
         rows["ptxgen, prepared launch"] = microseconds(prepared, wait)
         rows["ptxgen, from tensors"] = microseconds(lambda: runner(x, y, 1.0), wait)

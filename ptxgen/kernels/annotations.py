@@ -138,9 +138,7 @@ class Tensor:
 
     __slots__ = ("align", "dtype", "shape", "strides")
 
-    def __init__(
-        self, shape: Sequence[Any], dtype: Type, align: int | None = None, strides: Sequence[Any] | None = None
-    ) -> None:
+    def __init__(self, shape: Sequence[Any], dtype: Type, align: int | None = None, strides: Sequence[Any] | None = None) -> None:
         if not isinstance(dtype, Type):
             found = "the type stands first" if isinstance(shape, Type) else f"{dtype!r} is no element type"
             legal = "px.Tensor((4, 8), px.f32): a shape, then px.f32, px.bf16, px.u8, ..."

@@ -73,13 +73,16 @@ class ForeignEntry:
 
         self.owner = owner
         self.name = function.name
+        self._directives = function.directives
         self.signature = Signature(function.name, [_parameter(param) for param in function.params])
         self._runners: dict[Any, Any] = {}
 
     def __repr__(self) -> str:
         return f"<entry {self.signature!r}>"
 
-    def __call__(self, *arguments: Any, grid: Any, block: Any, shared: int = 0, stream: Any = None) -> None:
+    def __call__(
+        self, *arguments: Any, grid: Any, block: Any, shared: int = 0, cluster: Any = None, programmatic: bool = False, stream: Any = None
+    ) -> None:
         """Run where the arrays among the arguments live: CUDA arrays on their GPU, host arrays in the emulator.
 
         Parameters
@@ -89,25 +92,36 @@ class ForeignEntry:
         grid, block : int or tuple of int
         shared : int
             Bytes of dynamic shared memory.
-        """
-        bound = self._runner(grid, block, shared).binder(*arguments)
-        if bound.device is not None or not bound.arrays:
-            self.launch(*arguments, grid=grid, block=block, shared=shared, stream=stream)
-        else:
-            self.emulate(*arguments, grid=grid, block=block, shared=shared).raise_for_reports()
+        cluster : int or tuple of int, optional
+            Blocks of a cluster; by default what the entry says (``.reqnctapercluster``).
+        programmatic : bool
+            Let it begin while the kernel before it in the stream still runs (`ptxgen.runtime.LaunchShape`).
 
-    def launch(self, *arguments: Any, grid: Any, block: Any, shared: int = 0, stream: Any = None) -> None:
+        Raises
+        ------
+        ArgumentError, LaunchError
+        """
+        bound = self._runner(grid, block, shared, cluster).binder(*arguments)
+        if bound.device is not None or not bound.arrays:
+            self.launch(*arguments, grid=grid, block=block, shared=shared, cluster=cluster, programmatic=programmatic, stream=stream)
+        else:
+            self.emulate(*arguments, grid=grid, block=block, shared=shared, cluster=cluster).raise_for_reports()
+
+    def launch(
+        self, *arguments: Any, grid: Any, block: Any, shared: int = 0, cluster: Any = None, programmatic: bool = False, stream: Any = None
+    ) -> None:
         """Launch on the GPU."""
-        runner = self._runner(grid, block, shared)
+        runner = self._runner(grid, block, shared, cluster, programmatic)
         runner.run(runner.binder(*arguments), stream=stream)
 
-    def emulate(self, *arguments: Any, grid: Any, block: Any, shared: int = 0, seed: int = 0, **options: Any) -> Any:
+    def emulate(self, *arguments: Any, grid: Any, block: Any, shared: int = 0, cluster: Any = None, seed: int = 0, **options: Any) -> Any:
         """Run in the emulator and return its result, reports included."""
         from ptxgen.emulator import emulate
         from ptxgen.kernels.host import emulator_arguments
         from ptxgen.runtime import dim3
 
-        bound = self._runner(grid, block, shared).binder(*arguments)
+        runner = self._runner(grid, block, shared, cluster)
+        bound = runner.binder(*arguments)
         if bound.device is not None:
             raise TraceError(f"{self.name}: the emulator runs on arrays in host memory", legal="pass NumPy arrays or CPU tensors")
         return emulate(
@@ -117,17 +131,33 @@ class ForeignEntry:
             block=dim3(block, "block"),
             arguments=emulator_arguments(self.signature, bound),
             dynamic_shared=shared,
+            cluster=runner.shape.cluster,
             seed=seed,
             **options,
         )
 
-    def _runner(self, grid: Any, block: Any, shared: int) -> Any:
+    def _runner(self, grid: Any, block: Any, shared: int, cluster: Any = None, programmatic: bool = False) -> Any:
         from ptxgen.runtime import Runner, dim3
 
-        key = (dim3(grid, "grid"), dim3(block, "block"), shared)
+        blocks = self._cluster(cluster)
+        key = (dim3(grid, "grid"), dim3(block, "block"), shared, blocks, programmatic)
         if key not in self._runners:
-            self._runners[key] = Runner(self.owner.text, self.name, self.signature, grid=key[0], block=key[1], shared_bytes=shared)
+            self._runners[key] = Runner(
+                self.owner.text, self.name, self.signature, grid=key[0], block=key[1], cluster=blocks, shared_bytes=shared,
+                programmatic=programmatic,
+            )  # fmt: skip
         return self._runners[key]
+
+    def _cluster(self, asked: Any) -> tuple[int, int, int] | None:
+        """The blocks of a cluster, where the text says how many or the launch does; both must say the same."""
+        from ptxgen.runtime import LaunchError, dim3
+
+        wanted = None if asked is None else dim3(asked, "cluster")
+        directives = (one for one in self._directives if isinstance(one, ir.Directive))
+        fixed = [dim3(one.arguments, "cluster") for one in directives if one.name == "reqnctapercluster"]
+        if wanted is not None and fixed and wanted != fixed[0]:
+            raise LaunchError(f"{self.name}: cluster {wanted}, where the entry says .reqnctapercluster {fixed[0]}; leave cluster= out")
+        return fixed[0] if fixed else wanted
 
 
 def _parameter(param: ir.Variable) -> Any:

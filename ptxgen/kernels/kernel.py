@@ -35,6 +35,7 @@ def kernel(
     max_registers: int | None = None,
     min_blocks: int | None = None,
     cooperative: bool = False,
+    programmatic: bool = False,
 ) -> Callable[[Callable[..., Any]], Kernel]:
     """Make a kernel of a function.
 
@@ -45,13 +46,16 @@ def kernel(
     block : int, tuple of int, or function
         Threads of a block, (x, y, z); a function of constants alone. Fixed when the kernel is traced.
     cluster : int or tuple of int, optional
-        Blocks of a cluster (sm_90 and newer).
+        Blocks of a cluster (sm_90 and newer): up to 8 anywhere, up to 16 where the device can place them.
     target : str, optional
         The target to write for, e.g. ``"sm_90a"``. By default the lowest that the instructions need.
     max_registers, min_blocks : int, optional
         ``.maxnreg`` and ``.minnctapersm`` (ISA 11.4).
     cooperative : bool
         Launch all blocks at once, so that they can wait for each other.
+    programmatic : bool
+        Let a launch begin while the kernel before it in the stream still runs (programmatic dependent launch, sm_90 and newer):
+        from that one's ``griddepcontrol.launch_dependents`` on. What that one writes is there behind ``griddepcontrol.wait``.
 
     Returns
     -------
@@ -74,7 +78,7 @@ def kernel(
         try:
             parameters = parameters_of(function, names)
             blocks = _extents(1 if cluster is None else cluster, "cluster")
-            made = Kernel(function, parameters, grid, block, blocks, target, max_registers, min_blocks, cooperative, where)
+            made = Kernel(function, parameters, grid, block, blocks, target, max_registers, min_blocks, cooperative, programmatic, where)
             made.check_launch()
             return made
         except TraceError as error:
@@ -123,6 +127,7 @@ class Kernel:
         max_registers: int | None,
         min_blocks: int | None,
         cooperative: bool,
+        programmatic: bool = False,
         where: Any = None,
     ) -> None:
         self.where = where
@@ -131,6 +136,7 @@ class Kernel:
         self.parameters = parameters
         self.grid = grid
         self.cooperative = cooperative
+        self.programmatic = programmatic
         self._block = block
         self._cluster = cluster
         self._target = target
@@ -209,7 +215,7 @@ class Kernel:
         _check_target(target)
         return Kernel(
             self.function, self.parameters, self.grid, self._block, self._cluster, target, self._max_registers, self._min_blocks,
-            self.cooperative, self.where,
+            self.cooperative, self.programmatic, self.where,
         )  # fmt: skip
 
     def _key(self, constants: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:

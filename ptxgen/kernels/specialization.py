@@ -124,7 +124,9 @@ class Specialization:
                 grid=self._grid_function(),
                 block=self._traced.block,
                 shared_bytes=self._traced.dynamic_shared,
+                cluster=None if self._traced.cluster == (1, 1, 1) else self._traced.cluster,
                 cooperative=self.kernel.cooperative,
+                programmatic=self.kernel.programmatic,
                 line_map=lines,
                 on_host=self._run_on_host,
             )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ptxgen.runtime.binding import Binder, Bound
     from ptxgen.runtime.driver import Device, current_device, device, device_count, device_target, driver_version, no_gpu_reason
     from ptxgen.runtime.errors import ArgumentError, DriverError, LaunchError, LoadError, NoGpuError
-    from ptxgen.runtime.launch import Dim3, LoadedKernel, PreparedLaunch, dim3
+    from ptxgen.runtime.launch import Dim3, LaunchShape, LoadedKernel, PreparedLaunch, dim3
     from ptxgen.runtime.module import load, load_cubin
     from ptxgen.runtime.packing import Packed, Packer
     from ptxgen.runtime.runner import Runner
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ArgumentError", "ArrayInfo", "Binder", "Bound", "BytesParam", "Device", "Dim3", "DimParam", "DriverError", "LaunchError",
-    "LoadError", "LoadedKernel", "NoGpuError", "Packed", "Packer", "PointerParam", "PreparedLaunch", "Runner", "ScalarParam",
+    "LaunchShape", "LoadError", "LoadedKernel", "NoGpuError", "Packed", "Packer", "PointerParam", "PreparedLaunch", "Runner", "ScalarParam",
     "Signature", "TensorMap", "TensorMapError", "TensorMapParam", "TensorParam", "current_device", "describe_array", "device",
     "device_count", "device_target", "dim3", "driver_version", "load", "load_cubin", "no_gpu_reason", "stream_handle",
 ]  # fmt: skip
@@ -39,7 +39,7 @@ _HOMES = {
     "binding": ("Binder", "Bound"),
     "driver": ("Device", "current_device", "device", "device_count", "device_target", "driver_version", "no_gpu_reason"),
     "errors": ("ArgumentError", "DriverError", "LaunchError", "LoadError", "NoGpuError"),
-    "launch": ("Dim3", "LoadedKernel", "PreparedLaunch", "dim3"),
+    "launch": ("Dim3", "LaunchShape", "LoadedKernel", "PreparedLaunch", "dim3"),
     "module": ("load", "load_cubin"),
     "packing": ("Packed", "Packer"),
     "runner": ("Runner",),

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ptxgen.runtime.driver import Device, check, device_count, driver_error
 from ptxgen.runtime.errors import DriverError, LaunchError
 from ptxgen.runtime.packing import Packed
 from ptxgen.runtime.streams import stream_handle
 
-__all__ = ["Dim3", "LoadedKernel", "PreparedLaunch", "dim3"]
+__all__ = ["Dim3", "LaunchShape", "LoadedKernel", "PreparedLaunch", "dim3"]
 
 Dim3 = tuple[int, int, int]
-_Shape = tuple[Dim3, int, "Dim3 | None", bool]
 
+_PORTABLE_CLUSTER, _MAX_CLUSTER = 8, 16  # CUDA C++ Programming Guide, "Thread Block Clusters"
 _GRID_X, _GRID_YZ = (1 << 31) - 1, 65535  # The same on every architecture (CUDA C++ Programming Guide, "Compute Capabilities").
 _WRONG_CONTEXT = (201, 400)  # CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_INVALID_HANDLE
 
@@ -44,6 +44,31 @@ def check_grid(entry: str, grid: Dim3) -> bool:
     return False
 
 
+class LaunchShape(NamedTuple):
+    """How an entry is launched, but for its grid and stream.
+
+    Attributes
+    ----------
+    block : (int, int, int)
+        Threads of a block along x, y, z.
+    shared_bytes : int
+        Dynamic shared memory of a block, beside what the entry declares statically.
+    cluster : (int, int, int) or None
+        Blocks of a cluster; the grid must be a multiple of it.
+    cooperative : bool
+        All blocks run at the same time, or the launch is refused.
+    programmatic : bool
+        It may begin while the kernel before it in the stream still runs (programmatic dependent launch); ``griddepcontrol.wait`` in it
+        waits for that one's end.
+    """
+
+    block: Dim3
+    shared_bytes: int = 0
+    cluster: Dim3 | None = None
+    cooperative: bool = False
+    programmatic: bool = False
+
+
 class LoadedKernel:
     """One entry, loaded on one device.
 
@@ -55,7 +80,7 @@ class LoadedKernel:
         self.entry = entry
         self._driver = on._driver
         self._function = function
-        self._shape: _Shape | None = None  # The last shape that was admitted
+        self._shape: LaunchShape | None = None  # The last shape that was admitted
         self._dynamic_limit = 0
         self._lock = threading.Lock()
         self._streams: dict[int, Any] = {}
@@ -68,34 +93,19 @@ class LoadedKernel:
         key = getattr(self._driver.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
         return int(check(self._driver.cuFuncGetAttribute(key, self._function), f"asking for {name} of {self.entry}"))
 
-    def launch(
-        self,
-        grid: Dim3,
-        block: Dim3,
-        packed: Packed,
-        stream: int = 0,
-        shared_bytes: int = 0,
-        cluster: Dim3 | None = None,
-        cooperative: bool = False,
-    ) -> None:
+    def launch(self, grid: Dim3, shape: LaunchShape, packed: Packed, stream: int = 0) -> None:
         """Launch once. Returns when the driver has taken the launch, not when the kernel has run.
 
         Parameters
         ----------
         grid : (int, int, int)
             Blocks (not clusters) along x, y, z. A zero anywhere launches nothing.
-        block : (int, int, int)
-            Threads of a block along x, y, z.
+        shape : LaunchShape
+            Everything else about it.
         packed : Packed
             The parameters' bytes; free for reuse when this returns.
         stream : int
             A stream's handle (`ptxgen.runtime.stream_handle`).
-        shared_bytes : int
-            Dynamic shared memory of a block, beside what the entry declares statically.
-        cluster : (int, int, int), optional
-            Blocks of a cluster; `grid` must be a multiple of it.
-        cooperative : bool
-            All blocks run at the same time, or the launch is refused.
 
         Raises
         ------
@@ -104,13 +114,13 @@ class LoadedKernel:
         DriverError
             If the driver refuses the launch, or an earlier kernel failed.
         """
-        shape = (block, shared_bytes, cluster, cooperative)
-        if shape != self._shape:
+        if shape is not self._shape and shape != self._shape:
             self._admit(shape)
+        block, shared_bytes, cluster, cooperative, programmatic = shape
         x, y, z = grid
         if not (0 < x <= _GRID_X and 0 < y <= _GRID_YZ and 0 < z <= _GRID_YZ) and self._empty_grid(grid):
             return
-        if cluster is not None or cooperative:
+        if cluster is not None or cooperative or programmatic:
             self._call(lambda: self._launch_extended(grid, shape, packed, stream))
             return
         handle = self._streams.get(stream)
@@ -139,9 +149,10 @@ class LoadedKernel:
             with self.device.current():
                 launch()
 
-    def _failed(self, status: Any, grid: Dim3, shape: _Shape) -> DriverError:
-        block, shared, cluster, cooperative = shape
-        extras = (f", cluster {cluster}" if cluster else "") + (", cooperative" if cooperative else "")
+    def _failed(self, status: Any, grid: Dim3, shape: LaunchShape) -> DriverError:
+        block, shared, cluster, *flags = shape
+        extras = f", cluster {cluster}" if cluster else ""
+        extras += "".join(f", {name}" for name, flag in zip(("cooperative", "programmatic"), flags) if flag)
         what = f"launching {self.entry} on {self.device.name} with grid {grid}, block {block}, {shared} dynamic shared bytes"
         return driver_error(status, what + extras)
 
@@ -150,19 +161,25 @@ class LoadedKernel:
     def _empty_grid(self, grid: Dim3) -> bool:
         return check_grid(self.entry, grid)
 
-    def _admit(self, shape: _Shape) -> None:
+    def _admit(self, shape: LaunchShape) -> None:
         """Check everything but the grid, and give the entry its dynamic shared memory."""
-        block, shared, cluster, _ = shape
+        shared = shape.shared_bytes
         with self._lock, self.device.current():
-            self._check_block(block)
+            self._check_block(shape.block)
             self._check_shared(shared)
-            if cluster is not None:
-                self._check_cluster(cluster)
+            if shape.cluster is not None:
+                self._check_cluster(shape.cluster)
+            if shape.programmatic and self.device.limit("COMPUTE_CAPABILITY_MAJOR") < 9:
+                raise LaunchError(
+                    f"{self.entry}: {self.device.name} ({self.device.target}) has no programmatic dependent launch; it needs sm_90 or newer"
+                )
             if shared > self._dynamic_limit:
                 key = self._driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
                 result = self._driver.cuFuncSetAttribute(self._function, key, shared)
                 check((*result, None), f"giving {self.entry} {shared} bytes of dynamic shared memory")
                 self._dynamic_limit = shared
+            if shape.cluster is not None:
+                self._check_fit(shape, shape.cluster)
             self._shape = shape
 
     def _check_block(self, block: Dim3) -> None:
@@ -194,65 +211,98 @@ class LoadedKernel:
         if not self.device.limit("CLUSTER_LAUNCH"):
             raise LaunchError(f"{self.entry}: {self.device.name} ({self.device.target}) has no clusters; they need sm_90 or newer")
         blocks = cluster[0] * cluster[1] * cluster[2]
-        if min(cluster) < 1 or blocks > 16:
-            raise LaunchError(f"{self.entry}: cluster {cluster} has {blocks} blocks; 1 to 8 are portable, up to 16 possible")
-        if blocks > 8:
+        if min(cluster) < 1 or blocks > _MAX_CLUSTER:
+            raise LaunchError(
+                f"{self.entry}: cluster {cluster} has {blocks} blocks; 1 to {_PORTABLE_CLUSTER} are portable, up to {_MAX_CLUSTER} possible"
+            )
+        if blocks > _PORTABLE_CLUSTER:
             key = self._driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
             result = self._driver.cuFuncSetAttribute(self._function, key, 1)
             check((*result, None), f"allowing {self.entry} a cluster of {blocks} blocks")
 
-    # ---- clusters and cooperative launches ----
+    def _check_fit(self, shape: LaunchShape, cluster: Dim3) -> None:
+        """Refuse a cluster that the device can never place: its blocks run at once, on multiprocessors that are neighbours."""
+        config = self._config(cluster, shape, 0)
+        count = self._driver.cuOccupancyMaxActiveClusters
+        if int(check(count(self._function, config), f"asking how many clusters of {self.entry} fit")):
+            return
+        blocks, portable = cluster[0] * cluster[1] * cluster[2], ""
+        largest = int(check(self._driver.cuOccupancyMaxPotentialClusterSize(self._function, config), "asking for the largest cluster"))
+        if blocks > _PORTABLE_CLUSTER:
+            portable = f"; more than {_PORTABLE_CLUSTER} fit on some devices alone"
+        raise LaunchError(
+            f"{self.entry}: a cluster of {blocks} blocks, each of {shape.block[0] * shape.block[1] * shape.block[2]} threads with "
+            f"{self.attribute('SHARED_SIZE_BYTES') + shape.shared_bytes} bytes of shared memory and {self.attribute('NUM_REGS')} registers "
+            f"a thread, does not fit on {self.device.name}; the largest of such blocks has {largest}{portable}"
+        )
 
-    def _launch_extended(self, grid: Dim3, shape: _Shape, packed: Packed, stream: int) -> None:
+    # ---- launches with attributes ----
+
+    def _launch_extended(self, grid: Dim3, shape: LaunchShape, packed: Packed, stream: int) -> None:
         config = self._configs.get((grid, shape, stream))
         if config is None:
             if len(self._configs) > 256:
                 self._configs.clear()
+            if shape.cooperative:
+                self._check_cooperative(grid, shape)
             config = self._configs[grid, shape, stream] = self._config(grid, shape, stream)
         status = self._driver.cuLaunchKernelEx(config, self._function, packed.address, 0)[0]
         if status:
             raise self._failed(status, grid, shape)
 
-    def _config(self, grid: Dim3, shape: _Shape, stream: int) -> Any:
+    def _config(self, grid: Dim3, shape: LaunchShape, stream: int) -> Any:
         driver = self._driver
-        block, shared, cluster, cooperative = shape
-        attributes = []
-        if cluster is not None:
-            for axis, size, step in zip("xyz", grid, cluster):
-                if size % step:
-                    raise LaunchError(f"{self.entry}: grid.{axis} = {size} is no multiple of cluster.{axis} = {step}")
-            attribute = driver.CUlaunchAttribute()
-            attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-            attribute.value.clusterDim.x, attribute.value.clusterDim.y, attribute.value.clusterDim.z = cluster
-            attributes.append(attribute)
-        if cooperative:
-            self._check_cooperative(grid, shape)
-            attribute = driver.CUlaunchAttribute()
-            attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
-            attribute.value.cooperative = 1
-            attributes.append(attribute)
+        attributes = self._attributes(grid, shape)
         config = driver.CUlaunchConfig()
         config.gridDimX, config.gridDimY, config.gridDimZ = grid
-        config.blockDimX, config.blockDimY, config.blockDimZ = block
-        config.sharedMemBytes = shared
+        config.blockDimX, config.blockDimY, config.blockDimZ = shape.block
+        config.sharedMemBytes = shape.shared_bytes
         config.hStream = driver.CUstream(stream)
         config.attrs = attributes
         config.numAttrs = len(attributes)
         return config
 
-    def _check_cooperative(self, grid: Dim3, shape: _Shape) -> None:
-        block, shared, cluster, _ = shape
+    def _attributes(self, grid: Dim3, shape: LaunchShape) -> list[Any]:
+        driver, ids = self._driver, self._driver.CUlaunchAttributeID
+        attributes = []
+        if shape.cluster is not None:
+            for axis, size, step in zip("xyz", grid, shape.cluster):
+                if size % step:
+                    raise LaunchError(f"{self.entry}: grid.{axis} = {size} is no multiple of cluster.{axis} = {step}")
+            attribute = driver.CUlaunchAttribute()
+            attribute.id = ids.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+            attribute.value.clusterDim.x, attribute.value.clusterDim.y, attribute.value.clusterDim.z = shape.cluster
+            attributes.append(attribute)
+        if shape.cooperative:
+            attribute = driver.CUlaunchAttribute()
+            attribute.id = ids.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+            attribute.value.cooperative = 1
+            attributes.append(attribute)
+        if shape.programmatic:
+            attribute = driver.CUlaunchAttribute()
+            attribute.id = ids.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+            attribute.value.programmaticStreamSerializationAllowed = 1
+            attributes.append(attribute)
+        return attributes
+
+    def _check_cooperative(self, grid: Dim3, shape: LaunchShape) -> None:
+        block, shared, cluster = shape.block, shape.shared_bytes, shape.cluster
         if cluster is not None:
-            return  # How many clusters fit is the driver's answer alone.
-        threads = block[0] * block[1] * block[2]
-        query = self._driver.cuOccupancyMaxActiveBlocksPerMultiprocessor
-        fitting = check(query(self._function, threads, shared), f"asking how many blocks of {self.entry} fit")
-        limit = fitting * self.device.limit("MULTIPROCESSOR_COUNT")
+            clusters = check(
+                self._driver.cuOccupancyMaxActiveClusters(self._function, self._config(grid, shape, 0)),
+                f"asking how many clusters of {self.entry} fit",
+            )
+            limit, how = clusters * cluster[0] * cluster[1] * cluster[2], f"{clusters} clusters"
+        else:
+            threads = block[0] * block[1] * block[2]
+            query = self._driver.cuOccupancyMaxActiveBlocksPerMultiprocessor
+            fitting = check(query(self._function, threads, shared), f"asking how many blocks of {self.entry} fit")
+            limit, how = fitting * self.device.limit("MULTIPROCESSOR_COUNT"), f"{fitting} a multiprocessor"
         blocks = grid[0] * grid[1] * grid[2]
         if blocks > limit:
             raise LaunchError(
                 f"{self.entry}: a cooperative launch runs all blocks at once; {blocks} were asked for and {limit} fit on "
-                f"{self.device.name} ({fitting} a multiprocessor)"
+                f"{self.device.name} ({how})"
             )
 
 
@@ -268,7 +318,7 @@ class PreparedLaunch:
         self,
         kernel: LoadedKernel,
         grid: Dim3,
-        shape: tuple[Dim3, int, Dim3 | None, bool],
+        shape: LaunchShape,
         packed: Packed,
         stream: Callable[[], int] | int,
         arguments: tuple[Any, ...] = (),
@@ -290,5 +340,4 @@ class PreparedLaunch:
             handle = stream_handle(stream)
         else:
             handle = self._stream if isinstance(self._stream, int) else self._stream()
-        block, shared, cluster, cooperative = self._shape
-        self.kernel.launch(self.grid, block, self._packed, handle, shared, cluster, cooperative)
+        self.kernel.launch(self.grid, self._shape, self._packed, handle)

@@ -11,7 +11,7 @@ from ptxgen.runtime.binding import Binder, Bound
 from ptxgen.runtime.driver import current_device
 from ptxgen.runtime.errors import ArgumentError
 from ptxgen.runtime.fastpath import compile_fast_path
-from ptxgen.runtime.launch import Dim3, LoadedKernel, PreparedLaunch, dim3
+from ptxgen.runtime.launch import Dim3, LaunchShape, LoadedKernel, PreparedLaunch, dim3
 from ptxgen.runtime.packing import Packer
 from ptxgen.runtime.signature import Signature
 from ptxgen.runtime.streams import stream_handle
@@ -38,11 +38,11 @@ class Runner:
     block : int or tuple
         Threads of a block.
     cluster : int or tuple, optional
-        Blocks of a cluster, where the text does not fix it (``.reqnctapercluster``).
+        Blocks of a cluster; what the text says (``.reqnctapercluster``), where it says so.
     shared_bytes : int
         Dynamic shared memory of a block.
-    cooperative : bool
-        Whether all blocks must run at once.
+    cooperative, programmatic : bool
+        See `LaunchShape`.
     max_registers : int, optional
         At most this many registers a thread, for the JIT.
     line_map : mapping of int to str, optional
@@ -54,6 +54,8 @@ class Runner:
     ----------
     binder : Binder
         Checks arguments; also what decides between GPU and emulator (``bound.device``).
+    shape : LaunchShape
+        How it is launched.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Runner:
         cluster: Any = None,
         shared_bytes: int = 0,
         cooperative: bool = False,
+        programmatic: bool = False,
         max_registers: int | None = None,
         line_map: LineMap | None = None,
         on_host: Callable[[Bound], Any] | None = None,
@@ -76,10 +79,8 @@ class Runner:
         self.entry = entry
         self.signature = signature
         self.binder = Binder(signature)
-        self.block = dim3(block, "block")
-        self.cluster = None if cluster is None else dim3(cluster, "cluster")
-        self.shared_bytes = shared_bytes
-        self.cooperative = cooperative
+        blocks = None if cluster is None else dim3(cluster, "cluster")
+        self.shape = LaunchShape(dim3(block, "block"), shared_bytes, blocks, cooperative, programmatic)
         self._max_registers = max_registers
         self._line_map = line_map
         self._packer = Packer(signature)
@@ -129,7 +130,7 @@ class Runner:
         blocks = self.grid(dims) if grid is None else grid
         packed = self._packer.pack(values)
         try:
-            kernel.launch(blocks, self.block, packed, stream, self.shared_bytes, self.cluster, self.cooperative)
+            kernel.launch(blocks, self.shape, packed, stream)
         finally:
             self._packer.release(packed)
         return True
@@ -171,8 +172,7 @@ class Runner:
         kernel = self._load(bound)
         blocks = self.grid(bound.dims) if grid is None else dim3(grid, "grid")
         packed = self._packer.pack(bound.values)  # Kept by the prepared launch: not given back.
-        shape = (self.block, self.shared_bytes, self.cluster, self.cooperative)
-        return PreparedLaunch(kernel, blocks, shape, packed, self._current_stream(bound, stream), args, bound.empty)
+        return PreparedLaunch(kernel, blocks, self.shape, packed, self._current_stream(bound, stream), args, bound.empty)
 
     def _current_stream(self, bound: Bound, stream: Any) -> Callable[[], int] | int:
         """Torch's current stream is asked for at each launch; other libraries' once."""

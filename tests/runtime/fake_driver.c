@@ -1,4 +1,4 @@
-/* A stand-in for libcuda that records what it is asked. One device, an sm_90; no kernel ever runs.
+/* A stand-in for libcuda that records what it is asked. One device, an sm_90 (FAKE_CUDA_MAJOR says otherwise); no kernel ever runs.
  *
  * It writes a line for each call worth checking to the file named by FAKE_CUDA_LOG. A module whose text contains "BAD" is
  * refused with a JIT log. FAKE_CUDA_LAUNCH_STATUS makes the first launch fail with that status.
@@ -44,10 +44,10 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, int device) {
     case 2: case 3: *value = 1024; break;    /* MAX_BLOCK_DIM_X, Y */
     case 4: *value = 64; break;              /* MAX_BLOCK_DIM_Z */
     case 16: *value = 132; break;            /* MULTIPROCESSOR_COUNT */
-    case 75: *value = 9; break;              /* COMPUTE_CAPABILITY_MAJOR */
+    case 75: *value = getenv("FAKE_CUDA_MAJOR") ? atoi(getenv("FAKE_CUDA_MAJOR")) : 9; break; /* COMPUTE_CAPABILITY_MAJOR */
     case 76: *value = 0; break;              /* COMPUTE_CAPABILITY_MINOR */
     case 97: *value = 232448; break;         /* MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */
-    case 120: *value = 1; break;             /* CLUSTER_LAUNCH */
+    case 120: *value = !getenv("FAKE_CUDA_MAJOR"); break; /* CLUSTER_LAUNCH */
     default: *value = 0;
     }
     return 0;
@@ -119,8 +119,45 @@ CUresult cuLaunchKernelEx(const Config *config, void *from, void **params, void 
         Attribute *a = &config->attributes[i];
         if (a->id == 4) note("cluster %u %u %u", a->value.cluster.x, a->value.cluster.y, a->value.cluster.z);
         if (a->id == 2) note("cooperative %d", a->value.cooperative);
+        if (a->id == 6) note("programmatic %d", a->value.cooperative);
     }
     return launch_status();
+}
+/* Blocks of a cluster share a bar of at most 12 multiprocessors: what needs one for itself fits up to 12 times. */
+static unsigned cluster_blocks(const Config *config) {
+    for (unsigned i = 0; i < config->count; i++) {
+        Attribute *a = &config->attributes[i];
+        if (a->id == 4) return a->value.cluster.x * a->value.cluster.y * a->value.cluster.z;
+    }
+    return 1;
+}
+CUresult cuOccupancyMaxPotentialClusterSize(int *size, void *from, const Config *config) {
+    *size = config->shared > 100000 ? 12 : 16;
+    return 0;
+}
+CUresult cuOccupancyMaxActiveClusters(int *clusters, void *from, const Config *config) {
+    int largest;
+    cuOccupancyMaxPotentialClusterSize(&largest, from, config);
+    *clusters = cluster_blocks(config) > (unsigned)largest ? 0 : 7;
+    return 0;
+}
+/* Written as plain words, so that a test can read back what was asked. */
+CUresult cuTensorMapEncodeTiled(uint64_t *map, int kind, unsigned rank, void *address, const uint64_t *shape, const uint64_t *strides,
+                                const unsigned *box, const unsigned *steps, int interleave, int swizzle, int promotion, int fill) {
+    char text[400];
+    int end = snprintf(text, sizeof text, "encode kind %d rank %u at %p |", kind, rank, address);
+    for (unsigned i = 0; i < rank; i++) end += snprintf(text + end, sizeof text - end, " %llu", (unsigned long long)shape[i]);
+    end += snprintf(text + end, sizeof text - end, " |");
+    for (unsigned i = 0; i + 1 < rank; i++) end += snprintf(text + end, sizeof text - end, " %llu", (unsigned long long)strides[i]);
+    end += snprintf(text + end, sizeof text - end, " |");
+    for (unsigned i = 0; i < rank; i++) end += snprintf(text + end, sizeof text - end, " %u", box[i]);
+    end += snprintf(text + end, sizeof text - end, " |");
+    for (unsigned i = 0; i < rank; i++) end += snprintf(text + end, sizeof text - end, " %u", steps[i]);
+    snprintf(text + end, sizeof text - end, " | %d %d %d %d", interleave, swizzle, promotion, fill);
+    note("%s", text);
+    for (int i = 0; i < 16; i++) map[i] = 1000 + i;
+    map[0] = (uint64_t)address;
+    return 0;
 }
 CUresult cuThreadExchangeStreamCaptureMode(int *mode) { int before = capture_mode; capture_mode = *mode; *mode = before; return 0; }
 CUresult cuPointerGetAttribute(void *value, int attribute, unsigned long long pointer) { *(int *)value = 0; return 0; }
