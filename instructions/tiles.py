@@ -33,7 +33,7 @@ class Atom:
         Extents of the operand's last axes, e.g. ``"16, k"``.
     layout : str
         Where each element lies: thread axes count from the first thread of the issuing group, ``m`` in elements from the operand's first
-        register or address.
+        register or address. ``A if CONDITION else B`` chooses by the qualifiers.
     element : str
         Type expression of one element.
     repeats : str
@@ -66,12 +66,28 @@ class Tile:
         The repeat axes, outermost first: ``"* M N K"``.
     chain : mapping of str to str
         Operand -> the operand that takes its place from the second step on of the innermost axis: mma's C is D once K has begun.
+    when : str
+        The condition under which the atoms hold; other variants have no tile form.
+    sized : mapping of str to str
+        Memory operand -> the constant operand that says how many bytes it moves (alternatives parted by blanks, as forms name it). Where the
+        constant is left out, the view's last axis decides.
     """
 
-    __slots__ = ("atoms", "chain", "names", "order")
+    __slots__ = ("atoms", "chain", "names", "order", "sized", "when")
 
-    def __init__(self, atoms: Mapping[str, Atom], *, names: str = "", order: str = "*", chain: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        atoms: Mapping[str, Atom],
+        *,
+        names: str = "",
+        order: str = "*",
+        chain: Mapping[str, str] | None = None,
+        when: str = "",
+        sized: Mapping[str, str] | None = None,
+    ) -> None:
         self.atoms = atoms
+        self.sized = sized or {}
+        self.when = when
         self.names = names
         self.order = order
         self.chain = chain or {}
@@ -134,11 +150,20 @@ def _value(node: ast.expr, names: Mapping[str, int], text: str) -> int:
     raise PtxgenError(f"contract arithmetic {text!r}: only names and + - * // are known")
 
 
-def atom_layout(atom: Atom, names: Mapping[str, int]) -> Layout:
+def atom_layout(atom: Atom, names: Mapping[str, int], match: Match) -> Layout:
     """The atom's layout in elements, reshaped to its shape."""
     from ptxgen.layouts.parse import parse
 
-    return parse(atom.layout, **names).reshape(atom_shape(atom, names))
+    return parse(_chosen(atom.layout, match), **names).reshape(atom_shape(atom, names))
+
+
+def _chosen(text: str, match: Match) -> str:
+    """The branch of ``A if CONDITION else B`` that the qualifiers choose."""
+    from ptxgen.instructions.grammar import condition
+
+    while (found := re.fullmatch(r"(.+?) if (.+?) else (.+)", text)) is not None:
+        text = found[1] if condition(found[2]).holds(match.bindings) else found[3]
+    return text
 
 
 def atom_shape(atom: Atom, names: Mapping[str, int]) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from ptxgen import ir
 from ptxgen.errors import InstructionError, PtxgenError, TraceError
 from ptxgen.instructions.checking import NAMED, Given, check
-from ptxgen.instructions.grammar import Slot
+from ptxgen.instructions.grammar import Slot, condition
 from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match, lookup
 from ptxgen.instructions.types import TYPES
@@ -87,11 +87,13 @@ def _bind(
     complaints: list[PtxgenError] = []
     for match, slots in _candidates(matches):
         names = _names(slots)
-        positional = [name for name in names if name not in parameters]
+        implied = _implied(match, names, parameters)
+        positional = [name for name in names if name not in parameters and name not in implied]
         if len(positional) != len(operands) or any(name not in names for name in parameters):
             continue
         values = {**dict(zip(positional, operands)), **parameters}
         try:
+            values.update((name, _size(match, name, values)) for name in implied)
             bound = [_slot(builder, match, slot, values, group) for slot in slots]
             checked = check(match.opcode, [one.given() for one in bound])
             builder.need(checked.match)
@@ -130,14 +132,33 @@ def _names(slots: Sequence[Slot]) -> list[str]:
     return [name for slot in slots for name in ((slot.name, slot.second) if slot.second else (slot.name,))]
 
 
+def _implied(match: Match, names: list[str], parameters: dict[str, Any]) -> list[str]:
+    """Constants that need not be given: those that a form writes out, and sizes that follow from a view."""
+    sizes = {name for text in match.entry.tile.sized.values() for name in text.split()} if match.entry.tile is not None else set()
+    return [name for name in names if name.isdigit() or (name in sizes and name not in parameters)]
+
+
+def _size(match: Match, name: str, values: dict[str, Any]) -> int:
+    """The bytes that one instruction moves: as the form says, or what the view's last axis holds."""
+    if name.isdigit():
+        return int(name)
+    assert match.entry.tile is not None
+    sized = next(operand for operand, text in match.entry.tile.sized.items() if name in text.split())
+    view = values[sized]
+    if not isinstance(view, View) or not view.ndim or not isinstance(view.shape[-1], int):
+        raise refuse(match, sized, f"{view!r} is no view with a static last axis", legal=f"a view of memory, or {name}= in bytes")
+    return view.shape[-1] * view.dtype.bits // 8
+
+
 def _slot(builder: Builder, match: Match, slot: Slot, values: dict[str, Any], group: Group) -> TileOperand:
-    first = _operand(builder, match, slot, values[slot.name], group)
+    first = _operand(builder, match, slot, values, group)
     if not slot.second:
         return first
-    return PairOperand(first, _operand(builder, match, Slot(slot.second), values[slot.second], group))
+    return PairOperand(first, _operand(builder, match, Slot(slot.second), values, group))
 
 
-def _operand(builder: Builder, match: Match, slot: Slot, value: Any, group: Group) -> TileOperand:
+def _operand(builder: Builder, match: Match, slot: Slot, values: dict[str, Any], group: Group) -> TileOperand:
+    value = values[slot.name]
     contract = match.entry.operands[slot.name]
     if contract.kind in NAMED or contract.kind == "list" or slot.inner:
         raise refuse(match, slot.name, "is no operand of a tile operation", legal=f'the raw call px.ptx["{match.opcode}"](...)')
@@ -147,7 +168,7 @@ def _operand(builder: Builder, match: Match, slot: Slot, value: Any, group: Grou
             raise refuse(match, slot.name, f"{value!r} is no view of memory", rule=f"operand {slot.name} is an address", legal=legal)
         return ScalarOperand(match, slot.name, contract, *_scalar(builder, match, slot, contract, value))
     value.check_visible(here())
-    atom = _atom(match, slot.name, contract, value)
+    atom = _atom(match, slot.name, contract, value, values)
     if contract.kind == "address":
         if isinstance(value.storage, Registers):
             raise refuse(
@@ -164,11 +185,19 @@ def _operand(builder: Builder, match: Match, slot: Slot, value: Any, group: Grou
     return RegisterOperand(match, slot.name, contract, value, group, atom)
 
 
-def _atom(match: Match, name: str, contract: Operand, view: View) -> Image:
+def _atom(match: Match, name: str, contract: Operand, view: View, values: dict[str, Any]) -> Image:
     """The operand's atom: what the contract says, else consecutive words."""
     tile = match.entry.tile
+    if tile is not None and not condition(tile.when).holds(match.bindings):
+        raise refuse(
+            match, name, "this variant has no tile form", rule=f"tiles hold where {tile.when}",
+            legal=f'the raw call px.ptx["{match.opcode}"](...)',
+        )  # fmt: skip
     if tile is not None and name in tile.atoms:
         return Image.of(tile.atoms[name], match)
+    if tile is not None and name in tile.sized:
+        size = next(values[one] for one in tile.sized[name].split() if one in values)
+        return Image.words(max(1, size * 8 // view.dtype.bits), view.dtype.bits, view.dtype.bits)
     bits = view.storage.container.bits if isinstance(view.storage, Registers) else view.dtype.bits
     return Image.words(match.count(contract.vector), bits)
 

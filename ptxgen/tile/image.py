@@ -49,9 +49,9 @@ class Image:
         self.repeats = repeats
 
     @staticmethod
-    def words(count: int, bits: int) -> Image:
+    def words(count: int, bits: int, element_bits: int | None = None) -> Image:
         """The default atom: `count` consecutive words of one thread."""
-        return _words(count, bits)
+        return _words(count, bits, element_bits)
 
     @staticmethod
     def of(atom: Atom, match: Match) -> Image:
@@ -68,14 +68,14 @@ class Image:
 
 
 @lru_cache(maxsize=256)
-def _words(count: int, bits: int) -> Image:
-    return Image((count,), np.zeros(count, np.int64), np.arange(count, dtype=np.int64) * bits)
+def _words(count: int, bits: int, element_bits: int | None) -> Image:
+    return Image((count,), np.zeros(count, np.int64), np.arange(count, dtype=np.int64) * bits, element_bits)
 
 
 @lru_cache(maxsize=1024)
 def _image(atom: Atom, match: Match) -> Image:
     bits = match.type(atom.element).element.bits
-    layout = atom_layout(atom, evaluate_names(match.entry.tile, match)) if match.entry.tile is not None else None
+    layout = atom_layout(atom, evaluate_names(match.entry.tile, match), match) if match.entry.tile is not None else None
     assert layout is not None  # an atom belongs to a tile
     table = layout.table()
     lanes = np.zeros(table.shape, np.int64) if table.thread is None else table.thread
