@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
 import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -45,11 +44,12 @@ def emulator_arguments(signature: Signature, bound: Bound) -> list[Any]:
 
 def _tensor_map(described: TensorMap, place: int) -> Callable[[Sequence[int]], bytes]:
     """The bytes of a tensor map, given the addresses of the arrays among the arguments."""
-    encode_tensor_map = importlib.import_module("ptxgen.emulator.tensormap").encode_tensor_map
+    from ptxgen.emulator.tensormap import encode_tensor_map
+
     fields = described.reversed()
 
     def encode(addresses: Sequence[int]) -> bytes:
-        encoded: bytes = encode_tensor_map(
+        return encode_tensor_map(
             described.kind,
             addresses[place],
             fields.shape,
@@ -60,7 +60,6 @@ def _tensor_map(described: TensorMap, place: int) -> Callable[[Sequence[int]], b
             interleave=described.interleave,
             fill=described.fill,
         )
-        return encoded
 
     return encode
 

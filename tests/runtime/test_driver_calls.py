@@ -1,83 +1,8 @@
-"""What the driver is asked to do, seen by a stand-in for libcuda (fake_driver.c) behind the real cuda.bindings.
-
-Runs in a process of its own, since a process loads one libcuda.
-"""
+"""What the driver is asked to do, seen by a stand-in for libcuda (`drive`)."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
 import textwrap
-from pathlib import Path
-
-import pytest
-
-COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-pytestmark = [
-    pytest.mark.skipif(COMPILER is None or not sys.platform.startswith("linux"), reason="needs a C compiler on Linux"),
-]
-
-PRELUDE = '''
-import threading
-from ptxgen.instructions.types import f32, u32
-from ptxgen.layouts.errors import PtxgenError
-from ptxgen.runtime import *
-
-PTX = """.version 8.0
-.target sm_90
-.address_size 64
-.entry saxpy(.param .u64 x, .param .u64 y, .param .f32 a, .param .u32 n) {
-ret;
-}
-"""
-SIGNATURE = Signature("saxpy", [
-    TensorParam("x", f32, ["n"], align=16), TensorParam("y", f32, ["n"], align=16), ScalarParam("a", f32), DimParam("n", u32)
-])
-
-class Array:
-    def __init__(self, pointer, n, stream=1):
-        self.__cuda_array_interface__ = dict(
-            shape=(n,), typestr="<f4", data=(pointer, False), version=3, strides=None, stream=stream)
-
-def runner(ptx=PTX, entry="saxpy", grid=lambda dims: -(-dims[0] // 128), block=128, **options):
-    return Runner(ptx, entry, SIGNATURE, grid=grid, block=block, **options)
-
-def refused(action):
-    try:
-        action()
-    except PtxgenError as error:
-        print(type(error).__name__ + ": " + str(error))
-    else:
-        print("accepted")
-
-x, y = Array(0x1000, 1000), Array(0x2000, 1000)
-'''
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("driver")
-    source = Path(__file__).with_name("fake_driver.c")
-    subprocess.run([COMPILER, "-shared", "-fPIC", "-o", folder / "libcuda.so.1", source, "-ldl"], check=True)
-    return folder
-
-
-@pytest.fixture
-def drive(library, tmp_path):
-    def run(code: str, **environment: str) -> tuple[list[str], list[str]]:
-        log = tmp_path / "calls"
-        done = subprocess.run(
-            [sys.executable, "-c", PRELUDE + textwrap.dedent(code)],
-            env={**os.environ, "LD_LIBRARY_PATH": str(library), "FAKE_CUDA_LOG": str(log), **environment},
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout.splitlines(), log.read_text().splitlines() if log.exists() else []
-
-    return run
 
 
 def test_the_first_and_the_second_call(drive):
@@ -288,34 +213,10 @@ def test_host_arrays_are_no_gpu_arguments(drive):
     ]
 
 
-STUB_TORCH = """
-import sys, types
-torch = types.ModuleType("torch")
-torch.float32, torch.strided, torch._C = "torch.float32", "strided", types.SimpleNamespace(_cuda_getCurrentRawStream=lambda d: 0x70)
-
-class Tensor:
-    dtype, layout = torch.float32, torch.strided
-    device = types.SimpleNamespace(type="cuda")
-    described = 0
-    def __init__(self, pointer, n): self.pointer, self.shape = pointer, (n,)
-    def is_contiguous(self): return True
-    def data_ptr(self): return self.pointer
-    def get_device(self): return 0
-    def stride(self): return (1,)
-    def element_size(self): return 4
-    def untyped_storage(self):
-        Tensor.described += 1
-        return types.SimpleNamespace(data_ptr=lambda: self.pointer, nbytes=lambda: 4 * self.shape[0])
-
-torch.Tensor = Tensor
-sys.modules["torch"] = torch
-"""
-
-
-def test_the_generated_call_of_torch_tensors(drive):
+def test_the_generated_call_of_torch_tensors(drive, stub_torch):
     """The second call of a kernel goes through one generated function; a call that does not fit is explained as ever."""
     said, calls = drive(
-        STUB_TORCH
+        stub_torch
         + textwrap.dedent("""
         k = runner()
         k(Tensor(0x1000, 1000), Tensor(0x2000, 1000), 2.5)
