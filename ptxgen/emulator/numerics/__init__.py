@@ -11,6 +11,7 @@ approx     `approx`, `MAX_ERROR`
 convert    `cvt`: scalar types
 minifloat  `cvt_packed`: pairs, down to four bits a value
 integer    `integer_op`, `packed_op`, `dot_product`, `add_carry`, `sub_carry`, `mad_carry`
+matrix     `matrix_product`: what the tensor cores compute
 bits       `shift_op`, `funnel_shift`, `popc`, `clz`, `bfind`, `brev`, `fns`, `bfe`, `bfi`, `bmsk`, `szext`, `lop3`, `prmt`
 ========== =====================================================================================
 """
@@ -39,6 +40,7 @@ from ptxgen.emulator.numerics.convert import cvt
 from ptxgen.emulator.numerics.half import half_op
 from ptxgen.emulator.numerics.ieee import float_op
 from ptxgen.emulator.numerics.integer import add_carry, dot_product, integer_op, mad_carry, packed_op, sub_carry
+from ptxgen.emulator.numerics.matrix import matrix_product
 from ptxgen.emulator.numerics.minifloat import cvt_packed
 
 __all__ = [
@@ -67,6 +69,7 @@ __all__ = [
     "integer_op",
     "lop3",
     "mad_carry",
+    "matrix_product",
     "packed_op",
     "popc",
     "prmt",

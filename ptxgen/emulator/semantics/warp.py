@@ -132,8 +132,8 @@ def lower_vote(low: Lowering) -> Control:
         truth = members.spread(a)
         if mode == "ballot":
             return (members.collect(_pack(truth)[:, None]),)
-        every: Array = (truth | ~members.present).all(axis=1, keepdims=True)
-        some: Array = truth.any(axis=1, keepdims=True)
+        every: Array = np.logical_and.reduce(truth | ~members.present, axis=1, keepdims=True)
+        some: Array = np.logical_or.reduce(truth, axis=1, keepdims=True)
         return (members.collect({"all": every, "any": some, "uni": every | ~some}[mode]),)
 
     put = _puts(low, "ballot" if mode == "ballot" else "d")
