@@ -37,6 +37,8 @@ class Code:
         In order.
     frame : Layout
         Its local variables, parameters and `.param` variables.
+    watched : dict of slot to name
+        Registers that asynchronous instructions read and write, for `ptxgen.emulator.inflight`.
     """
 
     def __init__(self, program: Program, function: Function, number: int) -> None:
@@ -47,6 +49,7 @@ class Code:
         self.registers: list[Register] = []
         self.frame = Layout(FIRST["local"])
         self._carry: Register | None = None
+        self.watched: dict[int, str] = {}
         self.scope = Scope(program.scope, self.new_register)
         self.parameters = [self._formal(formal) for formal in function.params]
         self.results = [self._formal(formal) for formal in function.results]

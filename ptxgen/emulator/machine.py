@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,15 @@ from ptxgen.emulator.barriers import Barriers
 from ptxgen.emulator.code import Code
 from ptxgen.emulator.collectives import Collectives
 from ptxgen.emulator.frames import Frame
+from ptxgen.emulator.inflight import InFlight
 from ptxgen.emulator.memory import FIRST, Memory
 from ptxgen.emulator.operands import Array
 from ptxgen.emulator.program import Program
+from ptxgen.emulator.rendezvous import Rendezvous
 from ptxgen.emulator.reports import ReportBook
 from ptxgen.emulator.schedule import Group, Pool
 from ptxgen.emulator.threads import Threads
+from ptxgen.emulator.warpgroup import Warpgroups
 from ptxgen.ir import Call, Instruction
 
 __all__ = ["Group", "Wave"]
@@ -67,11 +71,18 @@ class Wave:
         self.alive = np.ones(threads.count, np.bool_)
         self.pool = Pool(threads, seed)
         self.barriers = Barriers(self)
+        self.rendezvous = Rendezvous(self)
+        self.in_flight = InFlight(self)
         self.collectives = Collectives(self)
         self._frames = _fresh(frames, threads.count)
         self._sites: dict[int, Array] = {}
         memory.threads = threads
         memory.instances = {"shared": threads.block, "local": np.arange(threads.count)}
+
+    @cached_property
+    def warpgroups(self) -> Warpgroups:
+        """Groups and fences of wgmma."""
+        return Warpgroups(self)
 
     # ---- what closures ask for ----------------------------------------------------------------------------------------
 
@@ -113,6 +124,8 @@ class Wave:
                     frame.written[slot] = True
                 return
             missing = np.flatnonzero(~written) if index is None else index[~written]
+        if slot in frame.code.watched:
+            missing = self.in_flight.touch(frame, slot, missing, statement)
         marks, reason = frame.spoiled.get(slot, (None, ""))
         if marks is not None and marks[missing].any():
             spoiled = missing[marks[missing]]
@@ -143,6 +156,8 @@ class Wave:
         """Threads exit."""
         self.alive[slice(None) if index is None else index] = False
         self.barriers.after_exit()
+        for group in self.rendezvous.after_exit():
+            self.pool.push(group)
         for group in self.collectives.after_exit():
             self.pool.push(group)
 
@@ -161,6 +176,7 @@ class Wave:
 
     def _report_stuck(self) -> None:
         """Nobody can run: report whoever waits."""
+        self.rendezvous.report_stuck()
         collecting = [(statement.opcode, group, statement) for group, statement in self.collectives.waiting]
         self.collectives.report_stuck(self.barriers.waiting)
         self.barriers.report_stuck(collecting)

@@ -55,6 +55,7 @@ class Threads:
         self.first = first
         self.blocks = blocks
         self.count = blocks * launch.block_threads
+        self._units: dict[int, Array] = {}
 
     @cached_property
     def block(self) -> Array:
@@ -74,6 +75,13 @@ class Threads:
     def warp(self) -> Array:
         """Each thread's warp, counted over the wave."""
         return self.block * self.launch.warps + self.linear // WARP
+
+    def unit(self, size: int) -> Array:
+        """Each thread's unit of `size` threads of its block (a warp, a warpgroup), counted over the wave."""
+        found = self._units.get(size)
+        if found is None:
+            found = self._units[size] = self.block * -(-self.launch.block_threads // size) + self.linear // size
+        return found
 
     @cached_property
     def weight(self) -> Array:

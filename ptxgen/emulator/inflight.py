@@ -1,0 +1,206 @@
+"""Registers that asynchronous instructions read and write after they were issued: poison until the wait that covers them returns.
+
+A register is watched where some instruction of its function takes it asynchronously. `Frame.written` of a watched register doubles as
+an access flag: False sends a reader to `touch`, and any writer sets it, so that plain instructions pay nothing. Four states:
+
+======= ======================================================================================
+PLAIN   nothing is known but the flag
+CLEAN   holds a value that no instruction has touched since a fence, or since it landed
+WRITING an instruction in flight will write it; the value to come is held back
+READING an instruction in flight reads it
+======= ======================================================================================
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ptxgen.emulator.operands import Array
+from ptxgen.emulator.reports import place
+from ptxgen.ir import Call, Instruction
+
+if TYPE_CHECKING:
+    from ptxgen.emulator.code import Code
+    from ptxgen.emulator.frames import Frame
+    from ptxgen.emulator.machine import Wave
+
+__all__ = ["CLEAN", "PLAIN", "POISON", "READING", "WRITING", "InFlight", "Watched"]
+
+PLAIN, CLEAN, WRITING, READING = range(4)
+
+POISON = np.uint32(0x7FEDDEAD)
+"""What a register holds while an instruction in flight will write it: a NaN as .f32."""
+
+
+class Issue:
+    """An asynchronous instruction in flight: `until` is its group, counted in what `queue` counts ("wgmma", "tcgen05.ld")."""
+
+    __slots__ = ("queue", "statement", "wait")
+
+    def __init__(self, statement: Instruction, queue: str, wait: str) -> None:
+        self.statement = statement
+        self.queue = queue
+        self.wait = wait
+
+    def told(self) -> str:
+        where = "" if self.statement.where is None else f" of {place(self.statement.where)}"
+        return f"{self.statement.opcode.split('.sync')[0]}{where}"
+
+
+class Watched:
+    """The watched registers of one frame.
+
+    Attributes
+    ----------
+    slots : list of int
+    state : array of uint8
+        (register, thread).
+    held : array of uint32
+        Values to come.
+    until : array of int64
+        The group that must have completed.
+    issuer : array of int32
+        Index in `issues`.
+    """
+
+    def __init__(self, frame: Frame, slots: list[int], names: list[str]) -> None:
+        self.frame = frame
+        self.slots = slots
+        self.names = names
+        self.row = {slot: row for row, slot in enumerate(slots)}
+        shape = len(slots), frame.threads
+        self.state = np.zeros(shape, np.uint8)
+        self.held = np.zeros(shape, np.uint32)
+        self.until = np.zeros(shape, np.int64)
+        self.issuer = np.zeros(shape, np.int32)
+        self.issues: list[Issue] = []
+        self._flags = np.zeros(shape, np.bool_)
+        self._rows = [self._flags[row] for row in range(len(slots))]
+
+    def flags(self, rows: Array | slice) -> Array:
+        """The access flags of some registers, made one array again where plain instructions have replaced their rows."""
+        written = self.frame.written
+        for row in range(len(self.slots))[rows] if isinstance(rows, slice) else rows:
+            slot, mine = self.slots[row], self._rows[row]
+            flag = written[slot]
+            if flag is not mine:
+                if flag is False:  # the function was entered anew
+                    self.state[row] = PLAIN
+                mine[...] = flag
+                written[slot] = mine
+        return self._flags
+
+    def issue(self, issue: Issue) -> int:
+        for number, known in enumerate(self.issues):
+            if known.statement is issue.statement:
+                return number
+        self.issues.append(issue)
+        return len(self.issues) - 1
+
+    def load(self, rows: Array, threads: Array) -> Array:
+        """What the registers hold, or will hold where an instruction in flight writes them: (register, thread)."""
+        values = np.empty((len(rows), len(threads)), np.uint32)
+        for number, row in enumerate(rows):
+            values[number] = self.frame.values[self.slots[row]][threads]
+        where = np.ix_(rows, threads)
+        flying = self.state[where] == WRITING
+        return np.where(flying, self.held[where], values) if flying.any() else values
+
+    def hold(self, rows: Array, threads: Array, values: Array, issue: Issue, until: Array) -> None:
+        """An instruction in flight will write `values`; until then the registers are poison."""
+        where = np.ix_(rows, threads)
+        fresh = (self.state[where] != WRITING).any(1)
+        self.held[where] = values
+        self.until[where] = until
+        self.issuer[where] = self.issue(issue)
+        self.state[where] = WRITING
+        self._flags[where] = False
+        for row in rows[fresh]:
+            self.frame.values[self.slots[row]][threads] = POISON
+
+    def read_later(self, rows: Array, threads: Array, issue: Issue, until: Array) -> None:
+        """An instruction in flight reads the registers: nobody may write them."""
+        where = np.ix_(rows, threads)
+        self.until[where] = until
+        self.issuer[where] = self.issue(issue)
+        self.state[where] = READING
+        self._flags[where] = False
+
+
+class InFlight:
+    """The watched registers of every frame of a wave."""
+
+    def __init__(self, wave: Wave) -> None:
+        self._wave = wave
+        self._frames: dict[tuple[int, int], Watched] = {}
+
+    def of(self, frame: Frame) -> Watched:
+        """The watched registers of a frame."""
+        key = frame.code.number, frame.depth
+        found = self._frames.get(key)
+        if found is None:
+            watched = frame.code.watched
+            found = self._frames[key] = Watched(frame, list(watched), list(watched.values()))
+        return found
+
+    def touch(self, frame: Frame, slot: int, threads: Array, statement: Instruction | Call) -> Array:
+        """A plain instruction reads a register whose flag says no for `threads`; returns those that have nothing to read."""
+        watched = self._frames.get((frame.code.number, frame.depth))
+        row = None if watched is None else watched.row.get(slot)
+        if watched is None or row is None:
+            return threads
+        flags = watched.flags(np.array([row]))
+        state = watched.state[row, threads]
+        flying = threads[state == WRITING]
+        if len(flying):
+            issue = watched.issues[watched.issuer[row, flying[0]]]
+            name = watched.names[row]
+            message = f"{name} is read while the {issue.told()} still writes it: {issue.wait} must come first"
+            self._wave.reports.add("in flight", message, statement, self._wave.threads, flying, subject=name)
+        clean = threads[state == CLEAN]
+        watched.state[row, clean] = PLAIN
+        flags[row, clean] = True
+        return threads[(state == PLAIN) & ~flags[row, threads]]
+
+    def land(self, queue: str, threads: Array, limit: Array | None, statement: Instruction) -> None:
+        """A wait has returned in `threads`: what was issued in groups before each thread's `limit` (all, without it) is there.
+
+        Registers that were written in the meantime are reported.
+        """
+        for watched in self._frames.values():
+            if watched.issues:
+                self._land(watched, queue, threads, limit, statement)
+
+    def _land(self, watched: Watched, queue: str, threads: Array, limit: Array | None, statement: Instruction) -> None:
+        mine = np.array([issue.queue == queue for issue in watched.issues])
+        flags = watched.flags(slice(None))
+        state = watched.state[:, threads]
+        done = ((state == WRITING) | (state == READING)) & mine[watched.issuer[:, threads]]
+        if limit is not None:
+            done &= watched.until[:, threads] < limit
+        rows = np.flatnonzero(done.any(1))
+        for row in map(int, rows):
+            landed = threads[done[row]]
+            overwritten = landed[flags[row, landed]]
+            if len(overwritten):
+                self._report_overwritten(watched, row, overwritten)
+            written = landed[watched.state[row, landed] == WRITING]
+            watched.frame.values[watched.slots[row]][written] = watched.held[row, written]
+            watched.state[row, landed] = CLEAN
+            flags[row, landed] = False
+
+    def _report_overwritten(self, watched: Watched, row: int, threads: Any) -> None:
+        issue, name = watched.issues[watched.issuer[row, threads[0]]], watched.names[row]
+        doing = "writes" if watched.state[row, threads[0]] == WRITING else "reads"
+        message = f"{name} is written by another instruction while this one {doing} it: {issue.wait} must come first"
+        self._wave.reports.add("in flight", message, issue.statement, self._wave.threads, threads, subject=name)
+
+    @staticmethod
+    def watch(code: Code, registers: list[tuple[int, str]]) -> Array:
+        """Have registers of a function watched; returns their rows."""
+        for slot, name in registers:
+            code.watched.setdefault(slot, name)
+        order = {slot: row for row, slot in enumerate(code.watched)}
+        return np.array([order[slot] for slot, _ in registers], np.int64)

@@ -1,0 +1,227 @@
+"""Asynchronous products of a warpgroup and their order (ISA "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Operation")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ptxgen.emulator.descriptors import HOPPER, decode, matrix_addresses, read_chunks
+from ptxgen.emulator.inflight import InFlight
+from ptxgen.emulator.lowering import Control, Lowering
+from ptxgen.emulator.operands import Array, Get
+from ptxgen.emulator.rendezvous import WARPGROUP
+from ptxgen.emulator.semantics.table import control
+from ptxgen.emulator.threads import WARP
+from ptxgen.emulator.warpgroup import Shape, a_fragment, d_fragment, issue_of
+from ptxgen.instructions.types import type_named
+from ptxgen.ir import Instruction, Int, Reg
+
+if TYPE_CHECKING:
+    from ptxgen.emulator.frames import Frame
+    from ptxgen.emulator.machine import Group, Wave
+
+_SHAPE = re.compile(r"m64n(\d+)k(\d+)")
+
+Together = Callable[["Wave", "Frame", Array], None]
+"""What an instruction does for complete units of threads."""
+
+
+def _together(low: Lowering, size: int, act: Together) -> Control:
+    """An instruction that all threads of a warp or warpgroup execute: they wait for one another."""
+    assert isinstance(low.statement, Instruction)
+    statement = low.statement
+
+    def arrive(wave: Wave, group: Group) -> list[Group]:
+        ready = wave.rendezvous.arrive(group, size, statement)
+        if ready is None:
+            return []
+        act(wave, wave.frame(ready), wave.indices(ready.index))
+        return [ready.at(ready.pc + 1)]
+
+    return arrive
+
+
+@control("warpgroup", "wgmma.fence")
+def lower_fence(low: Lowering) -> Control:
+    return _together(low, WARP, lambda wave, frame, threads: wave.warpgroups.fence(frame, threads))
+
+
+@control("warpgroup", "wgmma.commit_group")
+def lower_commit(low: Lowering) -> Control:
+    return _together(low, WARP, lambda wave, frame, threads: wave.warpgroups.commit(threads))
+
+
+@control("warpgroup", "wgmma.wait_group")
+def lower_wait(low: Lowering) -> Control:
+    assert isinstance(low.statement, Instruction)
+    statement = low.statement
+    newest = statement.operands[0]
+    assert isinstance(newest, Int)
+    count = newest.value
+    return _together(low, WARP, lambda wave, frame, threads: wave.warpgroups.wait(threads, count, statement))
+
+
+@control("warpgroup", "wgmma.mma_async")
+def lower_product(low: Lowering) -> Control:
+    return _together(low, WARPGROUP, _Product(low).execute)
+
+
+class _Product:
+    """One wgmma.mma_async: operands resolved, fragments tabulated."""
+
+    def __init__(self, low: Lowering) -> None:
+        assert isinstance(low.statement, Instruction)
+        self.statement = low.statement
+        parts = low.statement.opcode.split(".")
+        place = next(number for number, part in enumerate(parts) if _SHAPE.fullmatch(part))
+        n, k = map(int, _SHAPE.fullmatch(parts[place]).groups())  # type: ignore[union-attr]
+        self.saturates = parts[place + 1] == "satfinite"
+        d_type, self.a_type, self.b_type = parts[place + 1 + self.saturates :][:3]
+        self.shape = Shape(n, k, d_type)
+        self.issue = issue_of(low.statement)
+        operands = low.statement.operands
+        self.d = _watched(low, operands[0])
+        self.in_registers = len(low.elements(operands[1])) > 1
+        self.a = _watched(low, operands[1]) if self.in_registers else np.zeros(0, np.int64)
+        self.a_descriptor = None if self.in_registers else low.source(operands[1], type_named("b64"))
+        self.b_descriptor = low.source(operands[2], type_named("b64"))
+        self.scale_d = low.source(operands[3], type_named("pred"))
+        self._immediates([operand.value for operand in operands[4:] if isinstance(operand, Int)])
+        self.d_row, self.d_column = d_fragment(n, 2 if d_type == "f16" else 1)
+        self.element = k_bytes(self.a_type, k) // k
+        if self.in_registers:
+            self.a_row, self.a_column = a_fragment(4 // self.element)
+
+    def _immediates(self, values: list[int]) -> None:
+        scales, transposes = values[:2], values[2:]
+        self.negate = len(scales) == 2 and scales[0] * scales[1] < 0
+        if self.in_registers:
+            transposes = [0, *transposes]
+        a, b = (*transposes, 0, 0)[:2]
+        self.a_k_major, self.b_k_major = not a, not b
+
+    def execute(self, wave: Wave, frame: Frame, threads: Array) -> None:
+        threads, torn = wave.rendezvous.whole(threads, WARPGROUP)
+        if len(torn):
+            message = "the four warps of a warpgroup execute wgmma together; some of this warpgroup are not there"
+            wave.reports.add("divergent collective", message, self.statement, wave.threads, torn)
+        if not len(threads):
+            return
+        groups = threads.reshape(-1, WARPGROUP)
+        watched = wave.in_flight.of(frame)
+        adds = self._uniform(wave, frame, groups, self.scale_d, "scale-d").astype(np.bool_)
+        if wave.checks:
+            reads = np.repeat(adds, WARPGROUP)
+            wave.warpgroups.check(watched, self.d, self.a, threads, reads, self.shape, self.statement)
+        if self.a_descriptor is None:
+            a = self._from_registers(watched.load(self.a, threads))
+        else:
+            a = self._matrix(wave, frame, groups, self.a_descriptor, 64, self.a_k_major, self.a_type, "A")
+        b = self._matrix(wave, frame, groups, self.b_descriptor, self.shape.n, self.b_k_major, self.b_type, "B")
+        c = self._accumulators(watched.load(self.d, threads), adds)
+        d = multiply(a, b, c, self.shape.type, negate=self.negate, saturates=self.saturates)
+        until = wave.warpgroups.open_groups(threads)
+        watched.hold(self.d, threads, self._to_registers(d), self.issue, until)
+        if self.in_registers:
+            watched.read_later(self.a, threads, self.issue, until)
+
+    def _uniform(self, wave: Wave, frame: Frame, groups: Array, get: Get, name: str) -> Array:
+        """One value a warpgroup; its threads must agree."""
+        values = np.broadcast_to(get(wave, frame, groups.reshape(-1)), groups.size).reshape(groups.shape)
+        torn = (values != values[:, :1]).any(1)
+        if torn.any():
+            message = f"{name} differs between threads of a warpgroup"
+            wave.reports.add("divergent operand", message, self.statement, wave.threads, groups[torn].reshape(-1), subject=name)
+        return values[:, 0]
+
+    def _matrix(
+        self, wave: Wave, frame: Frame, groups: Array, get: Get, rows: int, k_major: bool, type: str, name: str
+    ) -> Array:
+        """A matrix in shared memory: shape (warpgroups, rows, K), in the type that products are computed in."""
+        words = self._uniform(wave, frame, groups, get, f"the descriptor of {name}")
+        blocks = wave.threads.block[groups[:, 0]]
+        result = None
+        for word in np.unique(words):
+            chosen = words == word
+            fields = decode(int(word), HOPPER)
+            if isinstance(fields, str):
+                message = f"the descriptor of {name} is {int(word):#018x}: {fields}"
+                wave.reports.add("descriptor", message, self.statement, wave.threads, groups[chosen].reshape(-1), subject=name)
+                continue
+            address = matrix_addresses(fields, k_major=k_major, rows=rows, depth=self.shape.k, element=self.element)
+            chunks = read_chunks(wave, self.statement, blocks[chosen], address, groups[chosen].reshape(-1), name)
+            part = decode_elements(chunks, type)
+            part = part.reshape(len(part), rows, -1) if k_major else part.transpose(0, 1, 3, 2).reshape(len(part), rows, -1)
+            if result is None:
+                result = np.zeros((len(groups), *part.shape[1:]), part.dtype)
+            result[chosen] = part
+        if result is None:
+            return np.zeros((len(groups), rows, self.shape.k), decode_elements(np.zeros(16, np.uint8), type).dtype)
+        return result
+
+    def _from_registers(self, words: Array) -> Array:
+        """A from (register, thread) words to shape (warpgroups, 64, K)."""
+        grouped = np.ascontiguousarray(words.reshape(4, -1, WARPGROUP).transpose(1, 2, 0))
+        elements = decode_elements(grouped.view(np.uint8), self.a_type).reshape(len(grouped), WARPGROUP, 4, -1)
+        matrix = np.empty((len(grouped), 64, self.shape.k), elements.dtype)
+        matrix[:, self.a_row, self.a_column] = elements
+        return matrix
+
+    def _accumulators(self, words: Array, adds: Array) -> Array:
+        """D before the product, zero where it is not added to: shape (warpgroups, 64, N)."""
+        grouped = np.ascontiguousarray(words.reshape(len(self.d), -1, WARPGROUP).transpose(1, 2, 0))
+        dtype = {"f16": np.float16, "f32": np.float32, "s32": np.int32}[self.shape.type]
+        matrix = np.empty((len(grouped), 64, self.shape.n), dtype)
+        matrix[:, self.d_row, self.d_column] = grouped.view(dtype).reshape(len(grouped), WARPGROUP, len(self.d), -1)
+        matrix[~adds] = 0
+        return matrix
+
+    def _to_registers(self, d: Array) -> Array:
+        values = np.ascontiguousarray(d[:, self.d_row, self.d_column])
+        words = values.view(np.uint32).reshape(len(d), WARPGROUP, len(self.d))
+        return words.transpose(2, 0, 1).reshape(len(self.d), -1)
+
+
+def _watched(low: Lowering, operand: Any) -> Array:
+    """The registers of a vector operand, which are followed while products are in flight."""
+    registers = []
+    for item in low.elements(operand):
+        register = low.scope.register(item.name, item.part) if isinstance(item, Reg) else None
+        if register is None:
+            raise low.refuse(f"{getattr(item, 'name', item)} is no register, which the fragments of wgmma are made of", section="9.7.15.5")
+        registers.append((register.slot, item.name))
+    return InFlight.watch(low.code, registers)
+
+
+def k_bytes(type: str, k: int) -> int:
+    return {"f16": 2, "bf16": 2, "tf32": 4}.get(type, 1) * k
+
+
+def decode_elements(data: Array, type: str) -> Array:
+    flat = np.ascontiguousarray(data)
+    if type == "f16":
+        return flat.view(np.float16).astype(np.float32)
+    if type == "bf16":
+        return (flat.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    if type == "tf32":
+        return (flat.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+    if type in ("s8", "u8"):
+        return flat.view(np.int8 if type == "s8" else np.uint8).astype(np.float64)
+    import ml_dtypes
+
+    return flat.view(ml_dtypes.float8_e4m3fn if type == "e4m3" else ml_dtypes.float8_e5m2).astype(np.float32)
+
+
+def multiply(a: Array, b: Array, c: Array, type: str, *, negate: bool, saturates: bool) -> Array:
+    product = a.astype(np.float64) @ b.astype(np.float64).transpose(0, 2, 1)
+    if negate:
+        product = -product
+    total = c + product
+    if type == "s32":
+        if saturates:
+            total = np.clip(total, -(2**31), 2**31 - 1)
+        return total.astype(np.int64).astype(np.int32)
+    return total.astype(c.dtype)

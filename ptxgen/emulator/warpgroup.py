@@ -1,0 +1,184 @@
+"""wgmma: products of a warpgroup, whose accumulators land when a wait for their group returns (ISA "Asynchronous Warpgroup Level Matrix").
+
+The product is computed when it is issued: shared memory that changes before the wait is a race, reported where it is written.
+Registers follow `ptxgen.emulator.inflight`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ptxgen.emulator.inflight import CLEAN, PLAIN, READING, WRITING, InFlight, Issue, Watched
+from ptxgen.emulator.operands import Array
+from ptxgen.emulator.rendezvous import WARPGROUP
+from ptxgen.emulator.threads import WARP
+
+if TYPE_CHECKING:
+    from ptxgen.emulator.frames import Frame
+    from ptxgen.emulator.machine import Wave
+    from ptxgen.ir import Instruction
+
+__all__ = ["QUEUE", "Shape", "Warpgroups", "a_fragment", "d_fragment"]
+
+QUEUE = "wgmma"
+ROWS = 64
+"""M of every wgmma."""
+
+
+class Shape(NamedTuple):
+    """What makes two products of a warpgroup the same to their accumulators: N, K and the type of D."""
+
+    n: int
+    k: int
+    type: str
+
+
+def d_fragment(n: int, packed: int) -> tuple[Array, Array]:
+    """Row and column of each element of D: arrays of shape (128 threads, registers, `packed` elements a register)."""
+    thread, register, part = np.ogrid[:WARPGROUP, : n // 2 // packed, :packed]
+    element = register * packed + part
+    row = thread // WARP * 16 + thread % WARP // 4 + element // 2 % 2 * 8
+    column = element // 4 * 8 + thread % 4 * 2 + element % 2
+    return np.broadcast_arrays(row, column)  # type: ignore[return-value]
+
+
+def a_fragment(packed: int) -> tuple[Array, Array]:
+    """Row and column of each element of A in registers: arrays of shape (128 threads, 4 registers, `packed` elements a register)."""
+    thread, register, part = np.ogrid[:WARPGROUP, :4, :packed]
+    row = thread // WARP * 16 + thread % WARP // 4 + register % 2 * 8
+    column = register // 2 * 4 * packed + thread % 4 * packed + part
+    return np.broadcast_arrays(row, column)  # type: ignore[return-value]
+
+
+class Warpgroups:
+    """Commit groups and fences of the warps of a wave.
+
+    Attributes
+    ----------
+    committed : array of int64
+        Groups that each warp has committed.
+    fenced : array of bool
+        Warps that have executed wgmma.fence.
+    """
+
+    def __init__(self, wave: Wave) -> None:
+        self._wave = wave
+        warps = int(wave.threads.warp[-1]) + 1
+        self.committed = np.zeros(warps, np.int64)
+        self.fenced = np.zeros(warps, np.bool_)
+        self._shapes: dict[int, Shape] = {}
+
+    @property
+    def _flights(self) -> InFlight:
+        return self._wave.in_flight
+
+    # ---- order --------------------------------------------------------------------------------------------------------
+
+    def fence(self, frame: Frame, threads: Array) -> None:
+        """wgmma.fence: what these threads have done to registers comes before the products that follow."""
+        self.fenced[self._wave.threads.warp[threads]] = True
+        watched = self._flights.of(frame)
+        if not watched.slots:
+            return
+        flags = watched.flags(slice(None))
+        whole = slice(None) if len(threads) == frame.threads else threads
+        settled = flags[:, whole] & (watched.state[:, whole] == PLAIN)
+        if whole is threads:
+            state = watched.state[:, threads]
+            state[settled] = CLEAN
+            watched.state[:, threads] = state
+            flags[:, threads] &= ~settled
+        else:
+            watched.state[settled] = CLEAN
+            flags[settled] = False
+
+    def commit(self, threads: Array) -> None:
+        """wgmma.commit_group: what these warps have issued since the last one is a group."""
+        self.committed[np.unique(self._wave.threads.warp[threads])] += 1
+
+    def wait(self, threads: Array, newest: int, statement: Instruction) -> None:
+        """wgmma.wait_group: all groups of these warps but the `newest` have completed."""
+        limit = self.committed[self._wave.threads.warp[threads]] - newest
+        self._flights.land(QUEUE, threads, limit, statement)
+
+    def open_groups(self, threads: Array) -> Array:
+        """For each thread the number of the group that what it issues now will belong to."""
+        return self.committed[self._wave.threads.warp[threads]]
+
+    # ---- what is wrong with the registers of a product ------------------------------------------------------------------
+
+    def check(
+        self, watched: Watched, d: Array, a: Array, threads: Array, reads_d: Array, shape: Shape, statement: Instruction
+    ) -> None:
+        """Report registers that were touched without a fence, never written, or that another product in flight uses otherwise.
+
+        Parameters
+        ----------
+        d, a : array
+            Rows of the accumulators, and of A where it is in registers.
+        reads_d : array of bool
+            For each thread, whether D is added to.
+        """
+        self._check_fence(watched, np.concatenate((d, a)), threads, statement)
+        for rows, reads in ((d, reads_d), (a, np.ones(1, np.bool_))):
+            if len(rows):
+                where = np.ix_(rows, threads)
+                nothing = (watched.state[where] == PLAIN) & ~watched.flags(rows)[where] & reads
+                if nothing.any():
+                    name = watched.names[rows[np.argwhere(nothing)[0][0]]]
+                    self._wave.reports.add(
+                        "unwritten register", f"{name} is read, which nothing has written", statement, self._wave.threads,
+                        threads[nothing.any(0)], subject=name,
+                    )  # fmt: skip
+        self._check_users(watched, d, a, threads, shape, statement)
+
+    def _check_fence(self, watched: Watched, rows: Array, threads: Array, statement: Instruction) -> None:
+        warps = self._wave.threads.warp[threads]
+        never = ~self.fenced[warps]
+        if never.any():
+            message = "no wgmma.fence comes before the first product of this warpgroup: wgmma.fence.sync.aligned orders its registers"
+            self._wave.reports.add("wgmma.fence", message, statement, self._wave.threads, threads[never], subject="first")
+            self.fenced[warps] = True
+            return
+        flags = watched.flags(rows)[np.ix_(rows, threads)]
+        if flags.any():
+            row = rows[int(np.flatnonzero(flags.any(1))[0])]
+            message = (
+                f"{watched.names[row]} was read or written since the last wgmma.fence: "
+                "wgmma.fence.sync.aligned must come between that and this product"
+            )
+            self._wave.reports.add("wgmma.fence", message, statement, self._wave.threads, threads[flags.any(0)], subject="since")
+
+    def _check_users(
+        self, watched: Watched, d: Array, a: Array, threads: Array, shape: Shape, statement: Instruction
+    ) -> None:
+        self._shapes[id(statement)] = shape
+        state = watched.state[np.ix_(d, threads)]
+        if state.any():
+            busy = state == READING
+            flying = state == WRITING
+            if flying.any():
+                issuer = watched.issuer[np.ix_(d, threads)]
+                others = [number for number, issue in enumerate(watched.issues) if self._shapes.get(id(issue.statement)) != shape]
+                if others:
+                    busy |= flying & np.isin(issuer, others)
+            self._report_users(watched, d, threads, busy, statement, "an accumulator of this product")
+        if len(a):
+            self._report_users(watched, a, threads, watched.state[np.ix_(a, threads)] == WRITING, statement, "A of this product")
+
+    def _report_users(
+        self, watched: Watched, rows: Array, threads: Array, busy: Array, statement: Instruction, role: str
+    ) -> None:
+        if not busy.any():
+            return
+        row, position = np.argwhere(busy)[0]
+        issue = watched.issues[watched.issuer[rows[row], threads[position]]]
+        name = watched.names[rows[row]]
+        message = f"{name}, {role}, is still in use by the {issue.told()}: {issue.wait} must come first"
+        self._wave.reports.add("in flight", message, statement, self._wave.threads, threads[busy.any(0)], subject="user")
+
+
+def issue_of(statement: Instruction) -> Issue:
+    return Issue(statement, QUEUE, "wgmma.wait_group")
