@@ -1,0 +1,510 @@
+"""Tensor maps: every rule by name, what the driver is handed, and what a launch or a trace makes of them."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ptxgen as px
+from ptxgen.emulator.tensormap import decode_tensor_map
+from ptxgen.errors import LayoutError, PtxgenError, TraceError
+from ptxgen.instructions.types import TYPES, bf16, f32, u32
+from ptxgen.kernels.host import emulator_arguments
+from ptxgen.layouts import Swizzle
+from ptxgen.layouts.expr import Expr, Symbol
+from ptxgen.runtime import (
+    ArgumentError,
+    Binder,
+    DimParam,
+    Packer,
+    Signature,
+    TensorMap,
+    TensorMapError,
+    TensorMapParam,
+    TensorParam,
+)
+from ptxgen.runtime.fastpath import fast_path_source
+from ptxgen.runtime.tensormap import element_kind, swizzle_mode
+from ptxgen.tracing.builder import active
+
+GOOD = {"kind": "bf16", "shape": (256, 512), "box": (64, 64), "swizzle": "128B", "name": "a"}
+
+# What is changed in a map that is right, the rule, the axis, and the message behind "tensor map of 'a': ".
+WRONG = {
+    "rank 6": (
+        {"shape": (2,) * 5 + (64,), "box": (1,) * 5 + (64,)}, "rank", None,
+        "6 axes; a tensor map has 1 to 5. Fix: merge axes that are contiguous, or fix one",
+    ),
+    "rank 0": (
+        {"shape": (), "box": (), "strides": ()}, "rank", None,
+        "0 axes; a tensor map has 1 to 5. Fix: merge axes that are contiguous, or fix one",
+    ),
+    "a stride too many": (
+        {"strides": (1024, 2)}, "rank", None,
+        "2 strides for 2 axes; 1 are needed (the last axis has none). Fix: one for each axis",
+    ),
+    "a box extent too few": ({"box": (64,)}, "rank", None, "1 box extents for 2 axes; 2 are needed. Fix: one for each axis"),
+    "an element stride too few": (
+        {"element_strides": (1,)}, "rank", None, "1 element strides for 2 axes; 2 are needed. Fix: one for each axis",
+    ),
+    "box 257": (
+        {"box": (257, 64)}, "box extent", 0,
+        "the box spans 257 elements along axis 0; 1 to 256 are allowed. Fix: 2 copies of 129 elements",
+    ),
+    "box 0": (
+        {"box": (0, 64)}, "box extent", 0,
+        "the box spans 0 elements along axis 0; 1 to 256 are allowed. Fix: at least one element",
+    ),
+    "inner box of 24 bytes": (
+        {"box": (64, 12), "swizzle": "none"}, "inner box", 1,
+        "the box's rows, 12 elements of 16 bits along axis 1, are 24 bytes; a multiple of 16 is needed. Fix: a box of 16 elements along axis 1",
+    ),
+    "inner box past the swizzle": (
+        {"box": (64, 72)}, "swizzle span", 1,
+        "the box's rows, 72 elements of 16 bits along axis 1, are 144 bytes; swizzle 128B takes at most 128. Fix: a box of at most 64 elements "
+        "along axis 1, and more copies",
+    ),
+    "inner box past 32 bytes": (
+        {"swizzle": "32B"}, "swizzle span", 1,
+        "the box's rows, 64 elements of 16 bits along axis 1, are 128 bytes; swizzle 32B takes at most 32. Fix: a box of at most 16 elements "
+        "along axis 1, and more copies",
+    ),
+    "rows of 130 bytes": (
+        {"shape": (256, 65)}, "stride", 0,
+        "axis 0 has a stride of 130 bytes, which is 2 modulo 16; strides are multiples of 16 bytes. Fix: rows padded to 144 bytes (72 elements)",
+    ),
+    "a stride of 2^40": (
+        {"strides": (1 << 40,)}, "stride", 0,
+        "axis 0 has a stride of 1099511627776 bytes; 0 to 2^40 - 1 are allowed. Fix: a contiguous copy of the tensor",
+    ),
+    "a flipped axis": (
+        {"strides": (-1024,)}, "stride", 0,
+        "axis 0 has a stride of -1024 bytes; 0 to 2^40 - 1 are allowed. Fix: a contiguous copy of the tensor",
+    ),
+    "no elements": (
+        {"shape": (0, 512)}, "extent", 0, "axis 0 has 0 elements; 1 to 2^32 are allowed. Fix: launch nothing for an empty tensor",
+    ),
+    "an extent past 2^32": (
+        {"shape": ((1 << 32) + 1, 512)}, "extent", 0, "axis 0 has 4294967297 elements; 1 to 2^32 are allowed. Fix: split the axis",
+    ),
+    "element stride 9": (
+        {"element_strides": (9, 1)}, "element stride", 0,
+        "the element stride along axis 0 is 9; 1 to 8 are allowed. Fix: a view of the tensor with that stride",
+    ),
+    "element stride along the contiguous axis": (
+        {"element_strides": (1, 2)}, "element stride", 1,
+        "the element stride along the contiguous axis 1 is 2, and the hardware ignores it. Fix: 1 there, and take every n-th element out of "
+        "shared memory",
+    ),
+    "interleave of two axes": (
+        {"interleave": "16B"}, "interleave", None, "interleave 16B with 2 axes; it needs 3 to 5. Fix: interleave='none'",
+    ),
+    "interleave 32B without its swizzle": (
+        {"interleave": "32B", "shape": (4, 256, 512), "box": (1, 64, 64)}, "interleave", None,
+        "interleave 32B with swizzle 128B; it needs swizzle 32B. Fix: swizzle='32B'",
+    ),
+    "interleave 32B with strides of 16": (
+        {"interleave": "32B", "swizzle": "32B", "shape": (4, 256, 8), "box": (1, 64, 8)}, "stride", 1,
+        "axis 1 has a stride of 16 bytes, which is 16 modulo 32; strides are multiples of 32 bytes. Fix: rows padded to 32 bytes (16 elements)",
+    ),
+    "padded packed rows": (
+        {"kind": "b6x16_p32", "shape": (8, 192), "strides": (160,), "box": (8, 128)}, "packed extent", 1,
+        "axis 1 has 192 elements of kind b6x16_p32; a multiple of 128 is needed. Fix: 256 elements",
+    ),
+    "a padded packed box": (
+        {"kind": "b4x16_p64", "shape": (8, 256), "box": (8, 64)}, "packed box", 1,
+        "the box spans 64 elements of kind b4x16_p64 along axis 1; it must span 128. Fix: 128",
+    ),
+    "a padded packed swizzle": (
+        {"kind": "b4x16_p64", "shape": (8, 256), "box": (8, 32), "swizzle": "32B"}, "packed box", 1,
+        "the box spans 32 elements of kind b4x16_p64 along axis 1; it must span 128. Fix: 128",
+    ),
+    "odd fours": (
+        {"kind": "b4x16", "shape": (8, 33), "strides": (32,), "box": (8, 32), "swizzle": "none"}, "packed extent", 1,
+        "axis 1 has 33 elements of kind b4x16; a multiple of 2 is needed. Fix: 34 elements",
+    ),
+    "NaN among integers": (
+        {"kind": "u16", "fill": "nan"}, "fill", None,
+        "fill 'nan' for elements of kind u16; only f16, bf16, f32, f64 have NaNs. Fix: fill='zero'",
+    ),
+    "an unknown swizzle": (
+        {"swizzle": "256B"}, "swizzle", None, "swizzle '256B' is none of none, 32B, 64B, 128B, 128B_atom_32B",
+    ),
+    "an unknown promotion": ({"promotion": "32B"}, "promotion", None, "promotion '32B' is none of none, 64B, 128B, 256B"),
+}  # fmt: skip
+
+
+def made(**changes: object) -> TensorMap:
+    options = {**GOOD, **changes}
+    return TensorMap(options.pop("kind"), options.pop("shape"), options.pop("strides", None), **options)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_every_rule_is_refused_by_name(name: str) -> None:
+    changes, rule, axis, message = WRONG[name]
+    with pytest.raises(TensorMapError) as caught:
+        made(**changes)
+    assert str(caught.value) == f"tensor map of 'a': {message}"
+    assert (caught.value.rule, caught.value.axis) == (rule, axis)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"shape": (1,) * 4 + (64,), "box": (1,) * 4 + (64,), "strides": (16,) * 4},
+        {"shape": (64,), "box": (64,)},
+        {"box": (256, 64)},
+        {"box": (1, 8)},
+        {"box": (256, 256), "swizzle": "none"},
+        {"strides": ((1 << 40) - 16,)},
+        {"shape": (1 << 32, 512)},
+        {"element_strides": (8, 1)},
+        {"swizzle": "64B", "box": (4, 32)},
+        {"swizzle": "128B_atom_32B"},
+        {"interleave": "16B", "shape": (4, 256, 8), "box": (1, 64, 3), "swizzle": "none"},
+        {"interleave": "32B", "shape": (4, 256, 16), "box": (1, 64, 16), "swizzle": "32B"},
+        {"kind": "b6x16_p32", "shape": (8, 256), "box": (8, 128)},
+        {"kind": "b4x16", "shape": (8, 256), "box": (8, 256)},
+        {"kind": "f64", "shape": (8, 16), "box": (8, 16), "fill": "nan"},
+    ],
+    ids=str,
+)
+def test_the_last_legal_number_of_each_rule_is_taken(changes: dict[str, object]) -> None:
+    made(**changes)
+
+
+def test_alignment_of_the_base() -> None:
+    made().check_address(0x7F0010)
+    with pytest.raises(TensorMapError) as caught:
+        made().check_address(0x7F0008)
+    assert str(caught.value) == (
+        "tensor map of 'a': the tensor begins at an address that is 8 modulo 16; tensor maps need 16-byte alignment. Fix: a tensor that is "
+        "no offset view, or a copy of it"
+    )
+    interleaved = made(interleave="32B", shape=(4, 256, 16), box=(1, 64, 16), swizzle="32B")
+    for described in (interleaved, made(kind="b4x16_p64", shape=(8, 256), box=(8, 128))):
+        described.check_address(0x20)
+        with pytest.raises(TensorMapError, match="16 modulo 32"):
+            described.check_address(0x30)
+
+
+@given(st.integers(1, 5).flatmap(lambda rank: st.tuples(*[st.lists(st.integers(1, 8), min_size=rank, max_size=rank) for _ in range(3)])))
+def test_what_a_copy_moves(drawn: tuple[list[int], list[int], list[int]]) -> None:
+    extents, box, steps = drawn
+    described = TensorMap("u32", [*extents[:-1], extents[-1] * 4], box=[*box[:-1], box[-1] * 4], element_strides=[*steps[:-1], 1])
+    taken = np.zeros([*box[:-1], box[-1] * 4], np.uint32)[tuple(slice(None, None, step) for step in [*steps[:-1], 1])]
+    assert described.box_shape == taken.shape
+    assert described.box_bytes == taken.nbytes
+    assert described.strides == np.zeros([*extents[:-1], extents[-1] * 4], np.uint32).strides[:-1]
+
+
+def test_elements_packed_in_global_memory_have_gaps_in_shared_memory() -> None:
+    assert made(kind="b4x16", shape=(8, 256), box=(8, 64)).box_bytes == 8 * 64 // 2
+    assert made(kind="b4x16_p64", shape=(8, 256), box=(8, 128)).box_bytes == 8 * 128
+    assert made(kind="b6x16_p32", shape=(8, 256), box=(8, 128)).box_bytes == 8 * 128
+
+
+def test_kinds_of_elements() -> None:
+    kinds = {name: element_kind(TYPES[name]) for name in ("bf16", "f16", "f32", "tf32", "e4m3", "e5m2", "s8", "s16", "b32", "s32", "u64")}
+    assert kinds == {
+        "bf16": "bf16", "f16": "f16", "f32": "f32", "tf32": "f32", "e4m3": "u8", "e5m2": "u8", "s8": "u8", "s16": "u16", "b32": "u32",
+        "s32": "s32", "u64": "u64",
+    }  # fmt: skip
+    with pytest.raises(TensorMapError, match="elements of 128 bits have no kind"):
+        element_kind(TYPES["b128"])
+
+
+def test_swizzles_of_layouts() -> None:
+    modes = [swizzle_mode(one) for one in (None, Swizzle.B32, Swizzle.B64, Swizzle.B128, Swizzle.B128_ATOM32)]
+    assert modes == ["none", "32B", "64B", "128B", "128B_atom_32B"]
+    with pytest.raises(TensorMapError, match=r"no tensor map swizzles by Swizzle\(3, 3, 3\)"):
+        swizzle_mode(Swizzle(3, 3, 3))
+
+
+# ---- named dims ------------------------------------------------------------------------------------------------------
+
+
+def named(name: str) -> Expr:
+    return Expr.of(Symbol(name, 0, key=("dim", name)))
+
+
+@given(st.integers(1, 1000), st.integers(1, 1000), st.integers(1, 64))
+def test_named_dims_take_their_values_at_launch(b: int, m: int, k8: int) -> None:
+    k = 8 * k8
+    described = TensorMap("bf16", [named("b"), named("m"), named("k")], box=(1, 64, 64), swizzle="128B")
+    found = described.at({"b": b, "m": m, "k": k})
+    assert found.shape == (b, m, k)
+    fields = found.reversed()
+    assert fields.shape == (k, m, b)
+    assert fields.box == (64, 64, 1)
+    # The stride of an axis with one element says nothing: any legal one stands there.
+    for extent, stride, dense in zip((m, b), fields.strides, (2 * k, 2 * k * m)):
+        assert stride == (16 if extent == 1 else dense)
+
+
+def test_what_breaks_a_rule_at_launch_alone() -> None:
+    described = TensorMap("bf16", [named("m"), named("k")], box=(64, 64), name="a")
+    with pytest.raises(TensorMapError, match="axis 0 has a stride of 130 bytes"):
+        described.at({"m": 4, "k": 65})
+    with pytest.raises(TensorMapError, match="axis 0 has 0 elements"):
+        described.at({"m": 0, "k": 64})
+    with pytest.raises(TensorMapError, match="m has its value at launch alone"):
+        described.reversed()
+
+
+def test_equal_descriptions_are_one() -> None:
+    one, same = (TensorMap("bf16", [named("m"), named("k")], box=(64, 64)) for _ in range(2))
+    other = TensorMap("bf16", [named("m"), named("k")], box=(64, 32))
+    assert one == same and hash(one) == hash(same) and one != other
+
+
+# ---- signatures ------------------------------------------------------------------------------------------------------
+
+
+def signature(shape: tuple[object, ...] = ("m", "k"), **options: object) -> Signature:
+    described = TensorMap(f32, [named(one) if isinstance(one, str) else one for one in shape], box=(4, 16), name="a", **options)
+    dims = [DimParam(one, u32) for one in shape if isinstance(one, str)]
+    return Signature("copy", [TensorParam("a", f32, shape), *dims, TensorMapParam("a_map", "a", described)])
+
+
+def test_the_parameter_is_64_byte_aligned_behind_the_dims() -> None:
+    found = signature()
+    assert found.offsets == (0, 8, 12, 64)
+    assert found.size == 192
+    assert [one.name for one in found.arguments] == ["a"]
+    packed = Packer(found).pack((0x1000, 5, 6, bytes(range(128))))
+    assert bytes(packed.buffer)[64:] == bytes(range(128))
+
+
+def test_a_map_needs_its_tensor_and_its_dims() -> None:
+    described = TensorMap("f32", [named("m"), named("k")], box=(4, 16))
+    with pytest.raises(PtxgenError, match="copy: 'a_map' is the tensor map of 'b', which is no tensor among the parameters: a"):
+        Signature("copy", [TensorParam("a", f32, ["m", "k"]), TensorMapParam("a_map", "b", described)])
+    with pytest.raises(PtxgenError, match="no tensor has a dimension called 'k', so nothing gives tensor map 'a_map' a value"):
+        Signature("copy", [TensorParam("a", f32, ["m", 4]), TensorMapParam("a_map", "a", described)])
+
+
+def test_the_rules_that_a_launch_breaks_name_the_kernel() -> None:
+    with pytest.raises(ArgumentError) as caught:
+        Binder(signature())(np.zeros((8, 17), np.float32))
+    assert str(caught.value) == (
+        "copy: tensor map of 'a': axis 0 has a stride of 68 bytes, which is 4 modulo 16; strides are multiples of 16 bytes. Fix: rows padded "
+        "to 80 bytes (20 elements)"
+    )
+    flat = np.zeros(8 * 16 + 1, np.float32)
+    with pytest.raises(ArgumentError) as caught:
+        Binder(signature())(flat[1:].reshape(8, 16))
+    assert str(caught.value) == (
+        "copy: argument 'a' is at an address that is 4 modulo 16 (it starts 4 bytes into its allocation); the signature wants 16-byte "
+        "alignment. Fix: a.copy() moves it to a fresh allocation"
+    )
+
+
+def test_the_emulator_gets_the_address_that_it_gives_the_tensor() -> None:
+    found = signature(swizzle="64B", fill="nan", element_strides=(2, 1))
+    bound = Binder(found)(np.zeros((8, 32), np.float32))
+    array, m, k, encode = emulator_arguments(found, bound)
+    assert array.shape == (8, 32) and (m, k) == (b"\x08\0\0\0", b"\x20\0\0\0")
+    fields = decode_tensor_map(encode([0x7F0000001000]))
+    assert fields == ("f32", 0x7F0000001000, (32, 8), (128,), (16, 4), (1, 2), "64B", "none", "nan")
+
+
+# ---- the driver ------------------------------------------------------------------------------------------------------
+
+DRIVEN = """
+from ptxgen.runtime.tensormap import TensorMap
+from ptxgen.layouts.expr import Expr, Symbol
+n = Expr.of(Symbol("n", 0, key=("dim", "n")))
+MAPPED = Signature("saxpy", [
+    TensorParam("x", f32, ["n"]), TensorParam("y", f32, ["n"]), ScalarParam("a", f32), DimParam("n", u32),
+    TensorMapParam("y_map", "y", TensorMap(f32, [n], box=[64], name="y")),
+])
+mapped = Runner(PTX, "saxpy", MAPPED, grid=1, block=32)
+"""
+
+
+def encodings(calls: list[str]) -> list[str]:
+    return [call for call in calls if call.startswith("encode")]
+
+
+def test_what_the_driver_is_handed(drive) -> None:
+    said, calls = drive("""
+        maps = [
+            TensorMap("bf16", (3, 64, 72), box=(2, 16, 64), swizzle="128B", element_strides=(1, 2, 1), promotion="256B", fill="nan"),
+            TensorMap("u8", (64, 96), (112,), box=(8, 32), swizzle="32B", promotion="none"),
+            TensorMap("f64", (16, 64, 4), box=(4, 4, 4), interleave="32B", swizzle="32B", promotion="64B"),
+        ]
+        for one in maps:
+            words = one.encode(0xABC0)
+            print(len(words), int.from_bytes(words[:8], "little") == 0xABC0, int.from_bytes(words[120:], "little"))
+    """)
+    assert said == ["128 True 1015"] * 3
+    # CUtensorMapDataType, ...Interleave, ...Swizzle, ...L2promotion, ...FloatOOBfill by their numbers in cuda.h.
+    assert encodings(calls) == [
+        "encode kind 9 rank 3 at 0xabc0 | 72 64 3 | 144 9216 | 64 16 2 | 1 2 1 | 0 3 3 1",
+        "encode kind 0 rank 2 at 0xabc0 | 96 64 | 112 | 32 8 | 1 1 | 0 1 0 0",
+        "encode kind 8 rank 3 at 0xabc0 | 4 64 16 | 32 2048 | 4 4 4 | 1 1 1 | 2 1 1 0",
+    ]
+
+
+def test_a_map_is_encoded_once_for_each_address_and_shape(drive) -> None:
+    _, calls = drive(
+        DRIVEN
+        + textwrap.dedent("""
+        for pointer, n in ((0x2000, 64), (0x2000, 64), (0x3000, 64), (0x2000, 96), (0x3000, 64)):
+            mapped(Array(0x1000, n), Array(pointer, n), 1.0)
+        again = mapped.prepare(x, Array(0x2000, 1000), 2.0)
+        again(); again()
+        for i in range(300):
+            mapped(Array(0x1000, 64), Array(0x100000 + 16 * i, 64), 1.0)
+        print(len(mapped.binder.encoders["y_map"]._encoded) <= 256)
+        """)
+    )
+    assert encodings(calls)[:4] == [
+        "encode kind 7 rank 1 at 0x2000 | 64 | | 64 | 1 | 0 0 2 0",
+        "encode kind 7 rank 1 at 0x3000 | 64 | | 64 | 1 | 0 0 2 0",
+        "encode kind 7 rank 1 at 0x2000 | 96 | | 64 | 1 | 0 0 2 0",
+        "encode kind 7 rank 1 at 0x2000 | 1000 | | 64 | 1 | 0 0 2 0",
+    ]
+    assert len(encodings(calls)) == 4 + 300
+    assert len([call for call in calls if call.startswith("launch")]) == 5 + 2 + 300
+
+
+def test_the_generated_call_looks_a_map_up(drive, stub_torch) -> None:
+    said, calls = drive(
+        stub_torch
+        + DRIVEN
+        + textwrap.dedent("""
+        mapped(Tensor(0x1000, 64), Tensor(0x2000, 64), 1.0)
+        print(Tensor.described)
+        mapped(Tensor(0x1000, 64), Tensor(0x2000, 64), 1.0)
+        mapped(Tensor(0x1000, 64), Tensor(0x2010, 64), 1.0)
+        print(Tensor.described)
+        refused(lambda: mapped(Tensor(0x1000, 64), Tensor(0x2004, 64), 1.0))
+        """)
+    )
+    assert said == [
+        "2",
+        "2",
+        "ArgumentError: saxpy: argument 'y' is at an address that is 4 modulo 16; the signature wants 16-byte alignment. Fix: y.copy() moves "
+        "it to a fresh allocation",
+    ]
+    assert encodings(calls) == [
+        "encode kind 7 rank 1 at 0x2000 | 64 | | 64 | 1 | 0 0 2 0",
+        "encode kind 7 rank 1 at 0x2010 | 64 | | 64 | 1 | 0 0 2 0",
+    ]
+
+
+def test_the_generated_call_hands_over_address_and_dims() -> None:
+    source = fast_path_source(signature())
+    assert source is not None
+    assert "m3 = M3(p0, s0_0, s0_1, )" in source
+
+
+# ---- kernels ---------------------------------------------------------------------------------------------------------
+
+M, K = px.dim("M"), px.dim("K", multiple_of=8)
+
+
+def traced(body, a: px.Tensor) -> px.kernels.specialization.Specialization:
+    def k(a, out):
+        body(active(), a, out)
+
+    k.__annotations__ = {"a": a, "out": px.Tensor((4,), px.u64)}
+    return px.kernel(grid=1, block=32)(k).specialize()
+
+
+def test_a_kernel_declares_a_map_once_and_takes_its_address_once() -> None:
+    def body(builder, a, out):
+        one = builder.tensor_map(a.storage, (64, 64), swizzle=Swizzle.B128)
+        same = builder.tensor_map(a.storage, (64, 64), swizzle=Swizzle.B128)
+        other = builder.tensor_map(a.storage, (32, 64), swizzle=Swizzle.B128)
+        assert one is same and one is not other
+        assert (one.name, other.name) == ("a_map", "a_map_2")
+        assert one.map.box_bytes == 64 * 64 * 2
+        px.ptx.st.global_.u64(out[0], one.address)
+        px.ptx.st.global_.u64(out[1], same.address)
+        px.ptx.st.global_.u64(out[2], other.address)
+
+    found = traced(body, px.Tensor((M, K), px.bf16))
+    text = found.ptx(comments=False)
+    assert "    .param .u32 M,\n    .param .u32 K,\n    .param .align 64 .b8 a_map[128],\n    .param .align 64 .b8 a_map_2[128]\n)" in text
+    assert [line.split() for line in text.splitlines() if "a_map" in line and "param" not in line] == [
+        ["mov.b64", "%rd0,", "a_map;"],
+        ["mov.b64", "%rd2,", "a_map_2;"],
+    ]
+    assert text.count("cvta.param.u64") == 2
+    assert found.resources("sm_90a")["k"].registers > 0
+    maps = [one for one in found.runner.signature.params if isinstance(one, TensorMapParam)]
+    assert [(one.name, one.tensor, one.map.box) for one in maps] == [("a_map", "a", (64, 64)), ("a_map_2", "a", (32, 64))]
+    assert maps[0].map.at({"M": 100, "K": 72}).reversed() == ((72, 100), (144,), (64, 64), (1, 1))
+
+
+def test_a_view_of_the_tensor_has_a_map_of_its_own() -> None:
+    """A box may span axes that the argument does not have: a layout of the whole tensor in another shape."""
+
+    def body(builder, a, out):
+        split = a.view(16, 4, 64).permute(1, 0, 2)
+        found = builder.tensor_map(a.storage, (2, 8, 64), layout=split.layout)
+        words = builder.tensor_map(a.storage, (8, 32), layout=a.view(px.b32).layout, dtype=px.b32)
+        px.ptx.st.global_.u64(out[0], found.address)
+        px.ptx.st.global_.u64(out[1], words.address)
+
+    maps = [one.map for one in traced(body, px.Tensor((64, 64), px.bf16)).runner.signature.params if isinstance(one, TensorMapParam)]
+    shown = np.zeros((64, 64), np.uint16).reshape(16, 4, 64).transpose(1, 0, 2)
+    assert (maps[0].shape, maps[0].strides) == (shown.shape, shown.strides[:-1])
+    assert (maps[1].kind, maps[1].shape, maps[1].strides) == ("u32", (64, 32), (128,))
+
+
+def test_names_that_are_taken() -> None:
+    def k(a, a_map):
+        px.ptx.st.global_.u64(a_map[0], active().tensor_map(a.storage, (64,)).address)
+
+    k.__annotations__ = {"a": px.Tensor((64,), px.f32), "a_map": px.Tensor((4,), px.u64)}
+    assert "a_map_[128]" in px.kernel(grid=1, block=32)(k).specialize().ptx()
+
+
+def refusal(body, a: px.Tensor) -> PtxgenError:
+    with pytest.raises(PtxgenError) as caught:
+        traced(body, a)
+    return caught.value
+
+
+def test_what_a_trace_refuses() -> None:
+    square, ragged = px.Tensor((64, 64), px.bf16), px.Tensor((64, 65), px.bf16)
+    found = refusal(lambda builder, a, out: builder.tensor_map(a.storage, (257, 64)), square)
+    assert isinstance(found, TensorMapError) and found.rule == "box extent" and found.where is not None
+    assert "stride of 130 bytes" in str(refusal(lambda builder, a, out: builder.tensor_map(a.storage, (64, 64)), ragged))
+
+    def transposed(builder, a, out):
+        builder.tensor_map(a.storage, (64, 64), layout=a.permute(1, 0).layout)
+
+    found = refusal(transposed, square)
+    assert isinstance(found, LayoutError)
+    assert "elements along its last axis are 1024 bits apart, not 16" in str(found)
+
+    def part(builder, a, out):
+        builder.tensor_map(a.storage, (8, 64), layout=a[8:16].layout)
+
+    assert "the box's coordinates say which part is copied" in str(refusal(part, square))
+
+    def mixed(builder, a, out):
+        builder.tensor_map(a.storage, (64,), layout=a.view(2, 32, 64).permute(1, 0, 2).view(4096).layout)
+
+    assert "axis 0" in str(refusal(mixed, square)) and "strides" in str(refusal(mixed, square))
+
+    def shared(builder, a, out):
+        builder.tensor_map(px.shared((64, 64), px.bf16).storage, (64, 64))
+
+    found = refusal(shared, square)
+    assert isinstance(found, TraceError)
+    assert "is no tensor argument, so no tensor map describes it" in str(found)
+
+
+def test_bf16_elements_are_described_as_such() -> None:
+    assert math.prod(TensorMap(bf16, (64, 64), box=(8, 8)).box_shape) == 64
