@@ -9,8 +9,8 @@ Notations
 syntax
     One form a line: ``ld{.weak}{.ss}{.vec}.type d, [a]{, cache_policy};``. Braces enclose what may be left out. A ``.name`` that
     `choices` lists is a qualifier with a choice; any other is literal. A long opcode may go on in the next line. Operand names are
-    identifiers (``cache_policy``, where the ISA prints ``cache-policy``), a constant that must be that one (``16``), or ``_`` where only the
-    sink will do; ``(a)`` stands for a list of any length in parentheses.
+    identifiers (``cache_policy``, where the ISA prints ``cache-policy``), a constant that must be that one (``16``), or ``_`` where only
+    the sink will do; ``(a)`` stands for a list of any length in parentheses.
 choices
     One qualifier a line: ``.type = { .b32, .b64 };``, as in the ISA.
 condition
@@ -73,8 +73,8 @@ class Operand:
     limit : str
         The operand whose value a constant may not exceed, where both are constants.
     space : str
-        For an address, or a symbol that stands for its address: a state-space expression, ``".ss"`` or ``"global"``; ``"tensor"`` for tensor
-        memory; empty for a generic address, or any symbol.
+        For an address, or a symbol that stands for its address: a state-space expression, ``".ss"`` or ``"global"``; ``"tensor"`` for
+        tensor memory; empty for a generic address, or any symbol.
     align : int
         For an address: the bytes that it is a multiple of, where `type` x `vector` does not say it.
     negatable : bool

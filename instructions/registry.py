@@ -46,6 +46,9 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "conversion": ("cvt",),
     "control": ("bra", "brx", "call", "exit", "ret"),
     "barrier": ("bar", "barrier"),
+    "async_copy": ("cp",),
+    "fence": ("createpolicy", "fence", "getctarank", "griddepcontrol", "mapa", "membar"),
+    "mbarrier": ("mbarrier",),
     "matrix": ("ldmatrix", "mma", "movmatrix", "stmatrix"),
     "warp": ("activemask", "elect", "match", "redux", "shfl", "vote"),
 }  # fmt: skip

@@ -135,8 +135,9 @@ class _Writer:
         space = self._match.value(contract.space) if contract.space.startswith(".") else contract.space
         base = space.partition("::")[0]
         if base in ("shared", "local"):
-            self._declarations.append(f".{base} .align 32 .b8 {_VARIABLES[base]}[64];")
-            return f"[{_VARIABLES[base]}]"
+            name = _VARIABLES[base] + "x" * sum(one.startswith(f".{base} ") for one in self._declarations)
+            self._declarations.append(f".{base} .align 32 .b8 {name}[64];")
+            return f"[{name}]"
         if base == "const":
             self._outside.append(".const .align 32 .b8 table[64];")
             return "[table]"

@@ -234,8 +234,8 @@ def _operand(match: Match, name: str, contract: Operand) -> OperandFacts:
     alignment = atom = None
     if contract.kind == "address" and contract.type:
         atom = match.count(contract.vector)
-        alignment = max(1, match.type(contract.type).bits // 8) * atom
-    elif contract.kind not in NAMED and contract.kind != "list":
+        alignment = max(contract.align, max(1, match.type(contract.type).bits // 8) * atom)
+    elif contract.kind not in NAMED and contract.kind not in ("list", "sink"):
         atom = match.count(contract.vector)
     return OperandFacts(name, contract.role, legal_operand(match, contract, name), optional, alignment, atom)
 

@@ -34,6 +34,8 @@ def check_access(match: Match, name: str, contract: Operand, view: View, offset:
         )  # fmt: skip
     start = Expr.of(view.layout.offset[m]) + offset * 8
     known = gcd(view.storage.align * 8, start.divisor())
+    if contract.align and known % (contract.align * 8):
+        raise _misaligned(match, name, view, start, contract.align * 8)
     if view.layout.swizzle is not None:
         known = gcd(known, view.layout.swizzle.granule * 8)
     if known % bits:

@@ -223,7 +223,8 @@ class _Builder:
         if self.match.allows(contract.immediate) and has_constants(demanded):
             found += constants(contract, demanded)
         if self.match.allows(contract.symbol) and demanded.bits in (32, 64) and not demanded.is_float:
-            base = contract.space and self.match.value(contract.space).partition("::")[0]
+            space = self.match.value(contract.space) if contract.space.startswith(".") else contract.space
+            base = space.partition("::")[0]
             places = [base] if base else ["shared", "const"] if demanded.bits == 32 else ["global", "shared"]
             found += [Given("symbol", _MEMORY[one] + offset, space=one) for one in places for offset in ("", "+8")]
         if contract.role == "in" and self.match.allows(contract.special):

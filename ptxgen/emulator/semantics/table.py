@@ -54,7 +54,12 @@ def control(family: str, *names: str) -> Callable[[Made], Made]:
 
 @lru_cache(maxsize=None)
 def _load(family: str) -> None:
-    import_module(f"ptxgen.emulator.semantics.{family}")
+    module = f"ptxgen.emulator.semantics.{family}"
+    try:
+        import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
 
 
 def lookup_semantics(entry: Entry) -> tuple[str, Callable[..., Any]] | None:
