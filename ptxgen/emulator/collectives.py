@@ -90,7 +90,7 @@ class Exchange:
     key : object
         Threads exchange with those who come with an equal key (and mask): the opcode, or the very instruction where `aligned`.
     compute : callable
-        ``compute(members, *values)`` gives the results: a tuple of arrays with one element a thread.
+        ``compute(wave, members, *values)`` gives the results: a tuple of arrays with one element a thread.
     put : callable
         ``put(wave, frame, index, results)`` stores them for the threads `index`.
     aligned : bool
@@ -156,7 +156,7 @@ class Collectives:
         """
         members = self._whole_warps(group.index)
         if members is not None and (masks is None or bool((masks == FULL).all())):
-            exchange.put(self._wave, self._wave.frame(group), group.index, exchange.compute(members, *values))
+            exchange.put(self._wave, self._wave.frame(group), group.index, exchange.compute(self._wave, members, *values))
             return [group.at(group.pc + 1)]
         wave = self._wave
         index = wave.indices(group.index)
@@ -252,7 +252,7 @@ class Collectives:
         lane = wave.threads.lane[chosen].astype(np.int64)
         members = Members(chosen, lane, dense_row.reshape(-1), rows[1, numbers], False)
         values = [np.concatenate(parts)[going][order] for parts in zip(*(arrival.values for arrival in here))]
-        results = exchange.compute(members, *values)
+        results = exchange.compute(wave, members, *values)
         free: list[Group] = []
         for arrival, start, stop in zip(here, lengths, lengths[1:]):
             leaving = going[start:stop]

@@ -90,7 +90,7 @@ def lower_shuffle(low: Lowering) -> Control:
     store = _puts(low, "d", "p")
     spoil = _spoiler(low)
 
-    def compute(members: Members, a: Array, b: Array, c: Array) -> tuple[Array, ...]:
+    def compute(wave: Wave, members: Members, a: Array, b: Array, c: Array) -> tuple[Array, ...]:
         source, valid = shuffle_source(mode, members.lane, b, c)
         there = members.row, source
         return members.spread(a)[there], valid, members.present[there], source
@@ -128,7 +128,7 @@ def _spoiler(low: Lowering) -> Callable[[Wave, Frame, Any, Array, Array], None]:
 def lower_vote(low: Lowering) -> Control:
     mode = low.match.value(".mode") or "ballot"
 
-    def compute(members: Members, a: Array) -> tuple[Array, ...]:
+    def compute(wave: Wave, members: Members, a: Array) -> tuple[Array, ...]:
         truth = members.spread(a)
         if mode == "ballot":
             return (members.collect(_pack(truth)[:, None]),)
@@ -144,7 +144,7 @@ def lower_vote(low: Lowering) -> Control:
 def lower_match(low: Lowering) -> Control:
     everyone = ".all" in low.match.bindings
 
-    def compute(members: Members, a: Array) -> tuple[Array, ...]:
+    def compute(wave: Wave, members: Members, a: Array) -> tuple[Array, ...]:
         values, present = members.spread(a), members.present
         equal = (values[:, :, None] == values[:, None, :]) & present[:, None, :]
         masks = _pack(equal)
@@ -176,7 +176,7 @@ def lower_activemask(low: Lowering) -> Run:
 def lower_elect(low: Lowering) -> Control:
     """The lowest lane leads, as on sm_90; the ISA only says that the choice is deterministic."""
 
-    def compute(members: Members) -> tuple[Array, ...]:
+    def compute(wave: Wave, members: Members) -> tuple[Array, ...]:
         leader = members.present.argmax(axis=1).astype(np.uint32)[:, None]
         lead = members.collect(leader)
         return lead, members.lane == lead
@@ -199,7 +199,7 @@ def lower_reduction(low: Lowering) -> Control:
     operation, of = low.match.value(".op"), low.operand_type("src")
     reduce = _float_reduction(low, operation) if of.name == "f32" else _integer_reduction(operation, of.signed)
 
-    def compute(members: Members, a: Array) -> tuple[Array, ...]:
+    def compute(wave: Wave, members: Members, a: Array) -> tuple[Array, ...]:
         return (members.collect(reduce(members.spread(a), members.present)),)
 
     return _collective(low, Exchange(low.statement.opcode, compute, _puts(low, "dst")), (low.named["src"], of.name))

@@ -1,0 +1,229 @@
+"""Matrices of one warp (ISA "ldmatrix", "stmatrix", "movmatrix", "mma"): moves, and products of register fragments.
+
+Lane 4 * g + t of a warp holds of row g (of a, c and d), or of column g (of b), the elements that follow t; `numerics.matrix` says how
+sums are rounded. Everything here works on all warps of a group at once, as arrays of shape (warps, ...).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ptxgen.emulator.collectives import Exchange, Members
+from ptxgen.emulator.lowering import Control, Lowering
+from ptxgen.emulator.memory import Access
+from ptxgen.emulator.numerics import NumericsError, matrix_product
+from ptxgen.emulator.numerics.matrix import ELEMENT_BITS
+from ptxgen.emulator.operands import Array, Get, Put
+from ptxgen.emulator.semantics.table import control
+from ptxgen.emulator.threads import WARP
+from ptxgen.emulator.variables import extents
+from ptxgen.instructions.types import type_named
+from ptxgen.ir import Instruction
+
+if TYPE_CHECKING:
+    from ptxgen.emulator.frames import Frame
+    from ptxgen.emulator.machine import Group, Wave
+
+ROWS = 8
+"""Rows of a matrix that ldmatrix and stmatrix move; a row has four words of 32 bits."""
+
+
+def _aligned(low: Lowering, gets: list[Get], compute: Callable[..., tuple[Array, ...]], puts: list[Put]) -> Control:
+    """An instruction that the whole warp executes: what `gets` read goes through `compute` to `puts`."""
+    assert isinstance(low.statement, Instruction)
+    statement = low.statement
+
+    def put(wave: Wave, frame: Frame, index: Any, results: tuple[Array, ...]) -> None:
+        for store, result in zip(puts, results):
+            store(wave, frame, index, result)
+
+    exchange = Exchange(("aligned", id(statement)), compute, put, aligned=True)
+
+    def arrive(wave: Wave, group: Group) -> list[Group]:
+        frame, index = wave.frame(group), group.index
+        values = [get(wave, frame, index) for get in gets]
+        return wave.collectives.arrive(group, exchange, None, values, statement)
+
+    return arrive
+
+
+# ---- moves ------------------------------------------------------------------------------------------------------------
+
+
+def _count(low: Lowering) -> int:
+    """How many 8 x 8 matrices of 16 bits an instruction moves."""
+    if ".m8n8" not in low.match.bindings.values() and ".m8n8" not in low.match.bindings:
+        raise NumericsError("only .m8n8 matrices of 16-bit elements are emulated")
+    return int(low.match.value(".num")[1:])
+
+
+def _row_addresses(low: Lowering, rows: int) -> tuple[Access, Get]:
+    """The access to one row, and the addresses: of the lanes that give one; the others' registers are not looked at."""
+    assert isinstance(low.statement, Instruction)
+    space = low.match.value(".ss").partition("::")[0]
+    space, get = low.address(low.named["p"], space)
+    access = Access(low.statement, space, 4, 4, extents(low.code.frame))
+    if rows == WARP:
+        return access, get
+
+    def address(wave: Wave, frame: Frame, index: Any) -> Array:
+        giving = wave.threads.lane < rows if index is None else wave.threads.lane[index] < rows
+        asked = np.flatnonzero(giving) if index is None else index[giving]
+        found = np.zeros(len(giving), np.int64)
+        found[giving] = get(wave, frame, asked)
+        return found
+
+    return access, address
+
+
+def _givers(members: Members, addresses: Array, rows: int, index: Array) -> tuple[Array, Array, Array]:
+    """Of the lanes that give an address: flags among the members, thread indices, addresses."""
+    giving = members.lane < rows
+    return giving, index[giving], np.broadcast_to(addresses, members.count)[giving]
+
+
+@control("matrix", "ldmatrix")
+def lower_load(low: Lowering) -> Control:
+    count = _count(low)
+    rows = count * ROWS
+    transposed = ".trans" in low.match.bindings
+    access, address = _row_addresses(low, rows)
+    puts = [low.target(item, type_named("b32")) for item in low.elements(low.named["r"])]
+
+    def compute(wave: Wave, members: Members, addresses: Array) -> tuple[Array, ...]:
+        giving, threads, where = _givers(members, addresses, rows, wave.indices(members.index))
+        words = np.stack(wave.memory.load(access, where, threads, len(threads)), axis=-1)
+        dense = np.zeros((members.rows, rows, 4), np.uint32)
+        dense[members.row[giving], members.lane[giving]] = words
+        matrices = dense.reshape(members.rows, count, ROWS, 4)
+        if transposed:
+            matrices = _transposed(matrices)
+        return tuple(members.collect(matrices[:, number].reshape(members.rows, WARP)) for number in range(count))
+
+    return _aligned(low, [address], compute, puts)
+
+
+def _transposed(words: Array) -> Array:
+    """8 x 8 matrices of 16 bits, as words of shape (..., 8, 4), with rows and columns exchanged."""
+    elements = np.ascontiguousarray(words).view(np.uint16)
+    return np.ascontiguousarray(elements.swapaxes(-1, -2)).view(np.uint32)
+
+
+@control("matrix", "stmatrix")
+def lower_store(low: Lowering) -> Control:
+    count = _count(low)
+    rows = count * ROWS
+    transposed = ".trans" in low.match.bindings
+    access, address = _row_addresses(low, rows)
+    gets = low.sources(low.named["r"], type_named("b32"))
+
+    def compute(wave: Wave, members: Members, addresses: Array, *registers: Array) -> tuple[Array, ...]:
+        giving, threads, where = _givers(members, addresses, rows, wave.indices(members.index))
+        matrices = np.stack([members.spread(one).reshape(-1, ROWS, 4) for one in registers], axis=1)
+        if transposed:
+            matrices = _transposed(matrices)
+        words = matrices.reshape(members.rows, rows, 4)[members.row[giving], members.lane[giving]]
+        wave.memory.store(access, where, list(np.ascontiguousarray(words.T)), threads, len(threads))
+        return ()
+
+    return _aligned(low, [address, *gets], compute, [])
+
+
+@control("matrix", "movmatrix")
+def lower_transpose(low: Lowering) -> Control:
+    b32 = type_named("b32")
+
+    def compute(wave: Wave, members: Members, a: Array) -> tuple[Array, ...]:
+        return (members.collect(_transposed(members.spread(a).reshape(-1, ROWS, 4)).reshape(-1, WARP)),)
+
+    return _aligned(low, [low.source(low.named["a"], b32)], compute, [low.target(low.named["d"], b32)])
+
+
+# ---- products ---------------------------------------------------------------------------------------------------------
+
+_STORED: dict[str, Any] = {
+    "f16": np.uint16, "bf16": np.uint16, "tf32": np.uint32, "f64": np.float64, "s8": np.int8, "u8": np.uint8,
+}  # fmt: skip
+_ACCUMULATORS: dict[str, Any] = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "s32": np.int32}
+
+
+def _elements(registers: Array, name: str) -> Array:
+    """The elements of registers of shape (...), lowest first, on a new last axis."""
+    if ELEMENT_BITS[name] >= 8:
+        stored = np.dtype(_STORED.get(name, np.uint8))
+        return np.ascontiguousarray(registers).view(stored).reshape(*registers.shape, registers.itemsize // stored.itemsize)
+    octets = np.ascontiguousarray(registers).view(np.uint8).reshape(*registers.shape, registers.itemsize)
+    if name == "b1":
+        return np.unpackbits(octets, axis=-1, bitorder="little")
+    nibbles = np.stack((octets & 15, octets >> 4), axis=-1).reshape(*registers.shape, 2 * registers.itemsize)
+    return (nibbles ^ 8).astype(np.int8) - np.int8(8) if name == "s4" else nibbles
+
+
+def fragment_a(registers: list[Array], name: str, halves: int) -> Array:
+    """Registers of shape (warps, 32) as a, shape (warps, m, k): register r holds rows g + 8 * (r % halves), and with growing r // halves
+    the next four lanes' worth of columns."""
+    parts = [_elements(one.reshape(-1, ROWS, 4), name) for one in registers]
+    warps, each = len(parts[0]), parts[0].shape[-1]
+    steps = len(parts) // halves
+    matrix = np.empty((warps, halves, ROWS, steps, 4, each), parts[0].dtype)
+    for number, part in enumerate(parts):
+        matrix[:, number % halves, :, number // halves] = part
+    return matrix.reshape(warps, halves * ROWS, steps * 4 * each)
+
+
+def fragment_b(registers: list[Array], name: str) -> Array:
+    """Registers of shape (warps, 32) as b, written (warps, n, k)."""
+    return fragment_a(registers, name, 1)
+
+
+def fragment_c(registers: list[Array], name: str, halves: int) -> Array:
+    """Registers of shape (warps, 32) as c, shape (warps, m, 8): each lane holds two neighbours of row g, then of row g + 8."""
+    dtype = _ACCUMULATORS[name]
+    if name == "f16":
+        pairs = [np.ascontiguousarray(one).view(dtype).reshape(-1, ROWS, 8) for one in registers]
+        return np.concatenate(pairs, axis=1)
+    matrix = np.empty((len(registers[0]), halves, ROWS, 4, 2), dtype)
+    for number, one in enumerate(registers):
+        matrix[:, number // 2, :, :, number % 2] = one.view(dtype).reshape(-1, ROWS, 4)
+    return matrix.reshape(-1, halves * ROWS, 8)
+
+
+def registers_of_d(matrix: Array, name: str, halves: int) -> list[Array]:
+    """The inverse of `fragment_c`: registers of shape (warps, 32), as untyped bits."""
+    rows = np.ascontiguousarray(matrix).reshape(-1, halves, ROWS, 4, 2)
+    if name == "f16":
+        return [np.ascontiguousarray(rows[:, half]).view(np.uint32).reshape(-1, WARP) for half in range(halves)]
+    unsigned = np.uint64 if name == "f64" else np.uint32
+    return [np.ascontiguousarray(rows[:, half, :, :, side]).view(unsigned).reshape(-1, WARP) for half in range(halves) for side in range(2)]
+
+
+@control(
+    "matrix", "mma (f16)", "mma (bf16, tf32)", "mma (e4m3, e5m2)", "mma (f8f6f4)", "mma (f64)", "mma (s8, u8)", "mma (s4, u4)", "mma (b1)"
+)
+def lower_product(low: Lowering) -> Control:
+    match = low.match
+    a, b, accumulator = match.value(".atype"), match.value(".btype"), match.value(".dtype")
+    halves = 1 if match.value(".shape").startswith("m8") else 2
+    blackwell = "kind" in low.statement.opcode
+    if blackwell and "e2m1" in (a, b):
+        raise NumericsError("where four bits lie in a byte of .kind::f8f6f4 is not known here")
+    product = matrix_product(
+        a, b, accumulator, unit="tcgen05" if blackwell else "mma", satfinite=".satfinite" in match.bindings,
+        bit_op=match.value(".bitOp") or "and",
+    )  # fmt: skip
+    of = type_named("f64" if accumulator == "f64" else "b32")
+    groups = [low.sources(low.named[name], of) for name in "abc"]
+    first, second = len(groups[0]), len(groups[0]) + len(groups[1])
+    puts = [low.target(item, of) for item in low.elements(low.named["d"])]
+
+    def compute(wave: Wave, members: Members, *values: Array) -> tuple[Array, ...]:
+        registers = [members.spread(value) for value in values]
+        left = fragment_a(registers[:first], a, halves)
+        right = fragment_b(registers[first:second], b)
+        result = product(left, right, fragment_c(registers[second:], accumulator, halves))
+        return tuple(members.collect(one) for one in registers_of_d(result, accumulator, halves))
+
+    return _aligned(low, [get for group in groups for get in group], compute, puts)
