@@ -1,7 +1,4 @@
-"""Matrices of one warp: moves between registers and shared memory, and dense products (ISA 9.7.16.5).
-
-`ptxgen.instructions.fragments` says which lane and register holds which element.
-"""
+"""Matrices of one warp: moves between registers and shared memory, and dense products (ISA 9.7.16.5)."""
 
 from __future__ import annotations
 
@@ -161,12 +158,19 @@ _FRAGMENTS = {
 }
 
 
-def _tile(elements: str) -> Tile:
+def _tile(elements: str, fragments: dict[str, Atom] = _FRAGMENTS) -> Tile:
     names = f"m, n, k = .shape; i = m // 8; e = {elements}; h = k // (4 * e)"
-    return Tile(_FRAGMENTS, names=names, order="* M N K", chain={"c": "d"})
+    return Tile(fragments, names=names, order="* M N K", chain={"c": "d"})
 
 
 _TILE = _tile("32 // bits(.atype)")
+
+# Elements of 6 and 4 bits lie in bytes of their own.
+_IN_BYTES = {
+    **_FRAGMENTS,
+    "a": Atom("m, k", _FRAGMENTS["a"].layout, element=".atype if .atype in .e4m3 .e5m2 else b8", repeats="* M K"),
+    "b": Atom("n, k", _FRAGMENTS["b"].layout, element=".btype if .btype in .e4m3 .e5m2 else b8", repeats="* N K"),
+}
 
 _SAME_ACCUMULATOR = (
     Rule("the accumulator has the type of the result", when=".dtype in .f16", need=".ctype in .f16"),
@@ -266,6 +270,7 @@ mma_f8f6f4 = instruction(
         Since("8.7", "sm_120f", when=".atype in .e3m2 .e2m3 .e2m1 or .btype in .e3m2 .e2m3 .e2m1"),
     ),
     issuer="warp",
+    tile=_tile("4", _IN_BYTES),
     meaning=_MMA,
 )
 
@@ -355,6 +360,22 @@ mma_b1 = instruction(
     meaning=_MMA,
 )
 
+# Product q has lanes 4 * q to 4 * q + 3 and the same 16 further on, which hold the second half of the rows.
+_ALONG_K = "S[(4, (2, 4), 4) : (4@laneid, (16@laneid, 1@laneid), 1)]"
+_ACROSS_K = "S[(4, (2, 4), 4) : (4@laneid, (16@laneid, 1), 1@laneid)]"
+_OF_F16 = "S[(4, (2, 4), 8) : (4@laneid, (16@laneid, 1@laneid), 1)]"
+_OF_F32 = "S[(4, (2, 2, 2), (2, 2, 2)) : (4@laneid, (16@laneid, 2, 1@laneid), (4, 2@laneid, 1))]"
+_QUARTERS = Tile(
+    {
+        "d": Atom("4, 8, 8", f"{_OF_F16} if .dtype in .f16 else {_OF_F32}", element=".dtype", repeats="* M N"),
+        "a": Atom("4, 8, 4", f"{_ALONG_K} if .alayout in .row else {_ACROSS_K}", element=".atype", repeats="* M K"),
+        "b": Atom("4, 8, 4", f"{_ALONG_K} if .blayout in .col else {_ACROSS_K}", element=".btype", repeats="* N K"),
+        "c": Atom("4, 8, 8", f"{_OF_F16} if .ctype in .f16 else {_OF_F32}", element=".ctype", repeats="* M N"),
+    },
+    order="* M N K",
+    chain={"c": "d"},
+)
+
 mma_m8n8k4 = instruction(
     "mma (four products of f16)",
     section="9.7.16.5.14",
@@ -377,5 +398,6 @@ mma_m8n8k4 = instruction(
     rules=(Rule("an .f32 accumulator makes an .f32 result", when=".ctype in .f32", need=".dtype in .f32"),),
     since=(Since("6.4"),),
     issuer="warp",
+    tile=_QUARTERS,
     meaning=_MMA,
 )

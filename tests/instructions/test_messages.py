@@ -18,6 +18,10 @@ def vector(*items: Given) -> Given:
     return Given("vector", "{" + ", ".join(item.text for item in items) + "}", items=items)
 
 
+def number(value: int) -> Given:
+    return Given("int", str(value), value=value)
+
+
 WORDS = [register(f"%r{index}", "b32") for index in range(8)]
 FLOATS = [register(f"%f{index}", "f32") for index in range(4)]
 WIDE, HALF, UNSIGNED = register("%rd1", "b64"), register("%h1", "b16"), register("%u1", "u32")
@@ -38,8 +42,17 @@ OPCODES = [
     ("ld.shared.L1::evict_first.b32", "", "an L1 eviction priority is for global memory alone"),
     ("cvt.f32.s32", "", "an integer becomes a floating value, and a float a narrower one, by .rn, .rz, .rm or .rp"),
     ("cvt.rn.f64.f32", "", "a conversion that loses nothing does not round"),
+    ("redux.sync.add.b32", "", "untyped bits are reduced by .and, .or or .xor"),
+    ("ldmatrix.sync.aligned.m8n8.x3.shared.b16", "'.x3' cannot stand after 'ldmatrix.sync.aligned.m8n8'; did you mean .x4 or .x2?", ""),
+    ("ldmatrix.sync.aligned.m8n8.x4.shared.b8", "", ".m8n8 loads elements of 16 bits"),
+    ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f16", "", "the accumulator has the type of the result"),
+    ("mma.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32", "", "k is 4 or 8 for .tf32"),
     ("cvt.s32.f32", "", "a floating value becomes an integer by .rni, .rzi, .rmi or .rpi"),
 ]
+
+_LOAD = "ldmatrix.sync.aligned.m8n8."
+_PAIR, _FOUR = vector(*WORDS[:2]), vector(*FLOATS)
+_MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 OPERANDS = [
     ("ld.global.v4.f32", [FLOATS[0], GENERIC], "operand d: %f0 is one register where the instruction takes a vector of 4"),
@@ -57,6 +70,11 @@ OPERANDS = [
     ("mov.b32", [WORDS[0]], "takes 2 operands, not 1"),
     ("bar.sync", [Given("int", "16", value=16)], "operand a: the constant 16 is out of range"),
     ("bar.sync", [Given("int", "1", value=1), Given("int", "100", value=100)], "operand b: the constant 100 is out of range"),
+    (_LOAD + "x1.b16", [WORDS[0], GENERIC], "operand r: %r0 stands where the instruction takes one register in braces"),
+    (_LOAD + "x4.b16", [_PAIR, GENERIC], "operand r: {%r0, %r1} has 2 elements where the instruction takes 4"),
+    (_MMA, [_FOUR, _FOUR, _PAIR, _FOUR], "operand a: %f0 is .f32 where the instruction takes .f16x2"),
+    (_MMA, [vector(*FLOATS[:2]), _FOUR, _PAIR, _FOUR], "operand d: {%f0, %f1} has 2 elements where the instruction takes 4"),
+    ("shfl.sync.idx.b32", [WORDS[0], WORDS[1], number(32), number(31), number(-1)], "operand b: the constant 32 is out of range"),
     ("bra", [WORDS[0]], "operand target: %r0 is not a label"),
     ("call", [Given("symbol", "f"), WORDS[0]], "operand arguments: %r0 is not a list in parentheses"),
     ("cvta.global.u64", [WIDE, Given("symbol", "tile", space="shared")], "operand a: tile lies in .shared, not in .global"),

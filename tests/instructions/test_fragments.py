@@ -1,0 +1,182 @@
+"""The atoms of matrix instructions against the index formulas of the PTX ISA, element by element (9.7.16.5.1 to 9.7.16.5.17).
+
+`g` and `t` are the ISA's groupID and threadID_in_group. A formula gives row and column of element `i` of a lane's fragment; rows and
+columns of b are (k, n) there and (n, k) here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from ptxgen.instructions.grammar import condition, forms
+from ptxgen.instructions.registry import Match, family_entries
+from ptxgen.instructions.tiles import atom_layout, atom_shape, evaluate_names
+
+Formula = Callable[[int, int, int], tuple[int, int]]  # g, t, i -> row, column
+
+# Shape and bits of an element -> how a lane's elements lie in a (m, k) and in b (k, n).
+FORMULAS: dict[tuple[str, int], tuple[Formula, Formula]] = {
+    ("m8n8k4", 64): (lambda g, t, i: (g, t), lambda g, t, i: (t, g)),
+    ("m16n8k4", 64): (lambda g, t, i: (g + 8 * (i == 1), t), lambda g, t, i: (t, g)),
+    ("m16n8k8", 64): (lambda g, t, i: (g + 8 * (i % 2), t if i < 2 else t + 4), lambda g, t, i: (t + 4 * i, g)),
+    ("m16n8k16", 64): (
+        lambda g, t, i: (g + 8 * (i % 2), i * 2 + t if i % 2 == 0 else i * 2 - 2 + t),
+        lambda g, t, i: (t + 4 * i, g),
+    ),
+    ("m16n8k4", 32): (lambda g, t, i: (g if i == 0 else g + 8, t), lambda g, t, i: (t, g)),
+    ("m16n8k8", 32): (
+        lambda g, t, i: (g if i in (0, 2) else g + 8, t if i in (0, 1) else t + 4),
+        lambda g, t, i: (t if i == 0 else t + 4, g),
+    ),
+    ("m16n8k8", 16): (lambda g, t, i: (g if i < 2 else g + 8, t * 2 + (i & 1)), lambda g, t, i: (t * 2 + (i & 1), g)),
+    ("m16n8k16", 16): (
+        lambda g, t, i: (g if 0 <= i < 2 or 4 <= i < 6 else g + 8, t * 2 + (i & 1) + (8 if i >= 4 else 0)),
+        lambda g, t, i: (t * 2 + (i & 1) + (8 if i >= 2 else 0), g),
+    ),
+    ("m8n8k16", 8): (lambda g, t, i: (g, t * 4 + i), lambda g, t, i: (t * 4 + i, g)),
+    ("m16n8k16", 8): (lambda g, t, i: (g if i < 4 else g + 8, t * 4 + (i & 3)), lambda g, t, i: (t * 4 + i, g)),
+    ("m16n8k32", 8): (
+        lambda g, t, i: (g if 0 <= i < 4 or 8 <= i < 12 else g + 8, t * 4 + (i & 3) + (16 if i >= 8 else 0)),
+        lambda g, t, i: (t * 4 + (i & 3) + (16 if i >= 4 else 0), g),
+    ),
+    ("m8n8k32", 4): (lambda g, t, i: (g, t * 8 + i), lambda g, t, i: (t * 8 + i, g)),
+    ("m16n8k32", 4): (lambda g, t, i: (g if i < 8 else g + 8, t * 8 + (i & 7)), lambda g, t, i: (t * 8 + i, g)),
+    ("m16n8k64", 4): (
+        lambda g, t, i: (g if 0 <= i < 8 or 16 <= i < 24 else g + 8, t * 8 + (i & 7) + (32 if i >= 16 else 0)),
+        lambda g, t, i: (t * 8 + (i & 7) + (32 if i >= 8 else 0), g),
+    ),
+    ("m8n8k128", 1): (lambda g, t, i: (g, t * 32 + i), lambda g, t, i: (t * 32 + i, g)),
+    ("m16n8k128", 1): (lambda g, t, i: (g if i < 32 else g + 8, t * 32 + (i & 31)), lambda g, t, i: (t * 32 + i, g)),
+    ("m16n8k256", 1): (
+        lambda g, t, i: (g if 0 <= i < 32 or 64 <= i < 96 else g + 8, t * 32 + (i & 31) + (128 if i >= 64 else 0)),
+        lambda g, t, i: (t * 32 + (i & 31) + (128 if i >= 32 else 0), g),
+    ),
+}  # fmt: skip
+
+RESULT: dict[int, Formula] = {
+    8: lambda g, t, i: (g, t * 2 + (i & 1)),
+    16: lambda g, t, i: (g if i < 2 else g + 8, t * 2 + (i & 1)),
+}
+"""Rows of the accumulator -> how a lane's elements lie in c and d (m, n)."""
+
+
+def owners(match: Match, operand: str) -> tuple[np.ndarray, np.ndarray]:
+    """Lane and number within its lane's registers of each element of an operand's atom."""
+    tile = match.entry.tile
+    assert tile is not None
+    names = evaluate_names(tile, match)
+    layout = atom_layout(tile.atoms[operand], names, match)
+    assert layout.shape == atom_shape(tile.atoms[operand], names)
+    table = layout.table()
+    lanes, slots = np.asarray(table.thread), table.linear
+    assert len(set(zip(lanes.ravel().tolist(), slots.ravel().tolist()))) == layout.size, "two elements lie in one place"
+    return lanes, slots
+
+
+def expected(formula: Formula, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Lane and element number of each matrix element, by inverting a formula of the ISA; it covers the matrix exactly once."""
+    lanes, slots = np.full(shape, -1), np.full(shape, -1)
+    for lane in range(32):
+        for i in range(shape[0] * shape[1] // 32):
+            at = formula(lane // 4, lane % 4, i)
+            assert lanes[at] == -1
+            lanes[at], slots[at] = lane, i
+    assert (lanes >= 0).all()
+    return lanes, slots
+
+
+def opcodes(name: str) -> list[Match]:
+    """Every legal opcode of the entries whose name begins so and that have a tile form."""
+    found = []
+    for entry in family_entries("matrix"):
+        if entry.name.startswith(name) and entry.tile is not None:
+            for form in forms(entry):
+                found += [Match(form.opcode(bound), form, bound) for bound in form.combinations()]
+    return [match for match in found if match.entry.tile is not None and condition(match.entry.tile.when).holds(match.bindings)]
+
+
+PRODUCTS = [match for match in opcodes("mma") if ".m8n8k4" not in match.opcode or ".f64" in match.opcode]
+QUARTERS = [match for match in opcodes("mma") if ".m8n8k4" in match.opcode and ".f16" in match.opcode]
+by_opcode = {"ids": lambda match: match.opcode}
+
+
+def test_every_product_has_a_formula() -> None:
+    assert len(PRODUCTS) > 150
+    bits = {(match.value(".shape"), 8 if ".kind" in match.bindings else match.type(".atype").bits) for match in PRODUCTS}
+    assert bits == set(FORMULAS)
+
+
+@pytest.mark.parametrize("match", PRODUCTS, **by_opcode)
+def test_products_hold_their_elements_where_the_isa_says(match: Match) -> None:
+    shape = match.value(".shape")
+    m, n, k = map(int, re.findall(r"\d+", shape))
+    bits = 8 if ".kind" in match.bindings else match.type(".atype").bits
+    first, second = FORMULAS[shape, bits]
+    for operand, formula, extents in (("a", first, (m, k)), ("b", second, (k, n)), ("c", RESULT[m], (m, n)), ("d", RESULT[m], (m, n))):
+        lanes, slots = owners(match, operand)
+        if operand == "b":
+            lanes, slots = lanes.T, slots.T
+        wanted_lanes, wanted_slots = expected(formula, extents)
+        assert (lanes == wanted_lanes).all(), operand
+        assert (slots == wanted_slots).all(), operand
+
+
+@pytest.mark.parametrize("match", PRODUCTS, **by_opcode)
+def test_registers_hold_the_elements_exactly(match: Match) -> None:
+    """As many registers as the fragment's elements fill: no bit of a lane's registers is unused, but beside 6- and 4-bit elements."""
+    for name, expression in (("a", ".atype"), ("b", ".btype"), ("c", ".ctype"), ("d", ".dtype")):
+        contract = match.entry.operands[name]
+        bits = 8 if ".kind" in match.bindings and name in "ab" else match.type(expression).bits
+        _, slots = owners(match, name)
+        assert (int(slots.max()) + 1) * bits == match.count(contract.vector) * max(32, match.type(contract.type).bits)
+
+
+@pytest.mark.parametrize("match", QUARTERS, **by_opcode)
+def test_four_products_of_eight_lanes_each(match: Match) -> None:
+    """ISA 9.7.16.5.1: low and high lanes of each quad pair hold the two halves of the rows of a, and of the columns of b."""
+    layouts = {name: owners(match, name) for name in "abcd"}
+    for lane in range(32):
+        q, high = lane % 16 // 4, 4 * (lane >= 16)
+        for i in range(4):
+            along, across = (lane % 4 + high, i), (i + high, lane % 4)
+            for name, at in (
+                ("a", along if match.value(".alayout") == "row" else across),
+                ("b", along if match.value(".blayout") == "col" else across),
+            ):
+                assert (layouts[name][0][q][at], layouts[name][1][q][at]) == (lane, i)
+        for name, type in (("c", ".ctype"), ("d", ".dtype")):
+            for i in range(8):
+                wide = match.value(type) == "f32"
+                row = (lane & 1) + (i & 2) + high if wide else lane % 4 + high
+                column = (i & 4) + (lane & 2) + (i & 1) if wide else i
+                assert (layouts[name][0][q, row, column], layouts[name][1][q, row, column]) == (lane, i)
+
+
+MOVES = opcodes("ldmatrix") + opcodes("stmatrix")
+
+
+@pytest.mark.parametrize("match", MOVES, **by_opcode)
+def test_moved_matrices_lie_row_by_row_in_groups_of_four_lanes(match: Match) -> None:
+    """ISA 9.7.16.5.15: register i of lane 4 * r + w holds elements 2 * w and 2 * w + 1 of row r of matrix i; of column r with .trans."""
+    lanes, slots = owners(match, "r")
+    count = int(match.value(".num")[1:])
+    assert lanes.shape == (count, 8, 8) and count == match.count(match.entry.operands["r"].vector)
+    for i in range(count):
+        for row in range(8):
+            for element in range(8):
+                r, c = (element, row) if ".trans" in match.bindings else (row, element)
+                assert lanes[i, row, element] == 4 * r + c // 2
+                assert slots[i, row, element] == 2 * i + c % 2
+
+
+@pytest.mark.parametrize("match", MOVES, **by_opcode)
+def test_each_lane_gives_the_address_of_one_row(match: Match) -> None:
+    lanes, offsets = owners(match, "p")
+    for i in range(lanes.shape[0]):
+        for row in range(8):
+            assert lanes[i, row].tolist() == [8 * i + row] * 8
+            assert offsets[i, row].tolist() == list(range(8))
