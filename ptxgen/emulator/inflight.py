@@ -13,6 +13,7 @@ READING an instruction in flight reads it
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,17 +36,21 @@ POISON = np.uint32(0x7FEDDEAD)
 
 
 class Issue:
-    """An asynchronous instruction in flight: `until` is its group, counted in what `queue` counts ("wgmma", "tcgen05.ld")."""
+    """An asynchronous instruction in flight, in the `queue` ("wgmma", "tcgen05.ld") that waits ask for.
 
-    __slots__ = ("queue", "statement", "wait")
+    ``missing(thread, group)`` says what would have had to come before its registers were touched.
+    """
 
-    def __init__(self, statement: Instruction, queue: str, wait: str) -> None:
+    __slots__ = ("missing", "queue", "statement")
+
+    def __init__(self, statement: Instruction, queue: str, missing: Callable[[int, int], str]) -> None:
         self.statement = statement
         self.queue = queue
-        self.wait = wait
+        self.missing = missing
 
     def told(self) -> str:
-        where = "" if self.statement.where is None else f" of {place(self.statement.where)}"
+        """The instruction and its place."""
+        where = "" if self.statement.where is None else f" ({place(self.statement.where)})"
         return f"{self.statement.opcode.split('.sync')[0]}{where}"
 
 
@@ -98,6 +103,12 @@ class Watched:
                 return number
         self.issues.append(issue)
         return len(self.issues) - 1
+
+    def user(self, row: int, thread: int) -> str:
+        """Who uses a register in flight, and what should have come first."""
+        issue = self.issues[self.issuer[row, thread]]
+        doing = "writes" if self.state[row, thread] == WRITING else "reads"
+        return f"{issue.told()} still {doing} it: {issue.missing(thread, int(self.until[row, thread]))}"
 
     def load(self, rows: Array, threads: Array) -> Array:
         """What the registers hold, or will hold where an instruction in flight writes them: (register, thread)."""
@@ -155,9 +166,8 @@ class InFlight:
         state = watched.state[row, threads]
         flying = threads[state == WRITING]
         if len(flying):
-            issue = watched.issues[watched.issuer[row, flying[0]]]
             name = watched.names[row]
-            message = f"{name} is read while the {issue.told()} still writes it: {issue.wait} must come first"
+            message = f"{name} is read while {watched.user(row, int(flying[0]))}"
             self._wave.reports.add("in flight", message, statement, self._wave.threads, flying, subject=name)
         clean = threads[state == CLEAN]
         watched.state[row, clean] = PLAIN
@@ -192,9 +202,9 @@ class InFlight:
             flags[row, landed] = False
 
     def _report_overwritten(self, watched: Watched, row: int, threads: Any) -> None:
-        issue, name = watched.issues[watched.issuer[row, threads[0]]], watched.names[row]
-        doing = "writes" if watched.state[row, threads[0]] == WRITING else "reads"
-        message = f"{name} is written by another instruction while this one {doing} it: {issue.wait} must come first"
+        first = int(threads[0])
+        issue, name = watched.issues[watched.issuer[row, first]], watched.names[row]
+        message = f"{name} is written by another instruction while {watched.user(row, first)}"
         self._wave.reports.add("in flight", message, issue.statement, self._wave.threads, threads, subject=name)
 
     @staticmethod

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ptxgen.emulator.inflight import CLEAN, PLAIN, READING, WRITING, InFlight, Issue, Watched
+from ptxgen.emulator.inflight import CLEAN, PLAIN, READING, WRITING, InFlight, Watched
 from ptxgen.emulator.operands import Array
 from ptxgen.emulator.rendezvous import WARPGROUP
 from ptxgen.emulator.threads import WARP
@@ -103,6 +103,13 @@ class Warpgroups:
         limit = self.committed[self._wave.threads.warp[threads]] - newest
         self._flights.land(QUEUE, threads, limit, statement)
 
+    def missing(self, thread: int, group: int) -> str:
+        """What lets a thread see the results of a group."""
+        newer = int(self.committed[self._wave.threads.warp[thread]]) - group - 1
+        if newer < 0:
+            return "no wgmma.commit_group has come since, so that no wgmma.wait_group covers it"
+        return f"wgmma.wait_group {newer} (or less) must come first"
+
     def open_groups(self, threads: Array) -> Array:
         """For each thread the number of the group that what it issues now will belong to."""
         return self.committed[self._wave.threads.warp[threads]]
@@ -174,11 +181,6 @@ class Warpgroups:
         if not busy.any():
             return
         row, position = np.argwhere(busy)[0]
-        issue = watched.issues[watched.issuer[rows[row], threads[position]]]
         name = watched.names[rows[row]]
-        message = f"{name}, {role}, is still in use by the {issue.told()}: {issue.wait} must come first"
+        message = f"{name}, {role}, is taken while {watched.user(int(rows[row]), int(threads[position]))}"
         self._wave.reports.add("in flight", message, statement, self._wave.threads, threads[busy.any(0)], subject="user")
-
-
-def issue_of(statement: Instruction) -> Issue:
-    return Issue(statement, QUEUE, "wgmma.wait_group")

@@ -9,19 +9,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxgen.emulator.descriptors import HOPPER, decode, matrix_addresses, read_chunks
-from ptxgen.emulator.inflight import InFlight
+from ptxgen.emulator.inflight import InFlight, Issue
 from ptxgen.emulator.lowering import Control, Lowering
+from ptxgen.emulator.numerics.matrix import ELEMENT_BITS, matrix_product
 from ptxgen.emulator.operands import Array, Get
 from ptxgen.emulator.rendezvous import WARPGROUP
 from ptxgen.emulator.semantics.table import control
 from ptxgen.emulator.threads import WARP
-from ptxgen.emulator.warpgroup import Shape, a_fragment, d_fragment, issue_of
+from ptxgen.emulator.warpgroup import QUEUE, Shape, a_fragment, d_fragment
 from ptxgen.instructions.types import type_named
 from ptxgen.ir import Instruction, Int, Reg
 
 if TYPE_CHECKING:
     from ptxgen.emulator.frames import Frame
     from ptxgen.emulator.machine import Group, Wave
+
+_PATTERNS: dict[str, Any] = {
+    "f16": np.uint16, "bf16": np.uint16, "tf32": np.uint32, "e4m3": np.uint8, "e5m2": np.uint8, "s8": np.int8, "u8": np.uint8,
+}  # fmt: skip
 
 _SHAPE = re.compile(r"m64n(\d+)k(\d+)")
 
@@ -78,10 +83,10 @@ class _Product:
         parts = low.statement.opcode.split(".")
         place = next(number for number, part in enumerate(parts) if _SHAPE.fullmatch(part))
         n, k = map(int, _SHAPE.fullmatch(parts[place]).groups())  # type: ignore[union-attr]
-        self.saturates = parts[place + 1] == "satfinite"
-        d_type, self.a_type, self.b_type = parts[place + 1 + self.saturates :][:3]
+        saturates = parts[place + 1] == "satfinite"
+        d_type, self.a_type, self.b_type = parts[place + 1 + saturates :][:3]
+        self.multiply = matrix_product(self.a_type, self.b_type, d_type, unit="wgmma", satfinite=saturates)
         self.shape = Shape(n, k, d_type)
-        self.issue = issue_of(low.statement)
         operands = low.statement.operands
         self.d = _watched(low, operands[0])
         self.in_registers = len(low.elements(operands[1])) > 1
@@ -91,13 +96,13 @@ class _Product:
         self.scale_d = low.source(operands[3], type_named("pred"))
         self._immediates([operand.value for operand in operands[4:] if isinstance(operand, Int)])
         self.d_row, self.d_column = d_fragment(n, 2 if d_type == "f16" else 1)
-        self.element = k_bytes(self.a_type, k) // k
+        self.element = ELEMENT_BITS[self.a_type] // 8
         if self.in_registers:
             self.a_row, self.a_column = a_fragment(4 // self.element)
 
     def _immediates(self, values: list[int]) -> None:
         scales, transposes = values[:2], values[2:]
-        self.negate = len(scales) == 2 and scales[0] * scales[1] < 0
+        self.negate = bool(np.prod(scales) < 0)
         if self.in_registers:
             transposes = [0, *transposes]
         a, b = (*transposes, 0, 0)[:2]
@@ -122,11 +127,14 @@ class _Product:
             a = self._matrix(wave, frame, groups, self.a_descriptor, 64, self.a_k_major, self.a_type, "A")
         b = self._matrix(wave, frame, groups, self.b_descriptor, self.shape.n, self.b_k_major, self.b_type, "B")
         c = self._accumulators(watched.load(self.d, threads), adds)
-        d = multiply(a, b, c, self.shape.type, negate=self.negate, saturates=self.saturates)
+        if self.negate:
+            a = a ^ a.dtype.type(1 << 8 * self.element - 1)
+        d = self.multiply(a, b, c)
+        issue = Issue(self.statement, QUEUE, wave.warpgroups.missing)
         until = wave.warpgroups.open_groups(threads)
-        watched.hold(self.d, threads, self._to_registers(d), self.issue, until)
+        watched.hold(self.d, threads, self._to_registers(d), issue, until)
         if self.in_registers:
-            watched.read_later(self.a, threads, self.issue, until)
+            watched.read_later(self.a, threads, issue, until)
 
     def _uniform(self, wave: Wave, frame: Frame, groups: Array, get: Get, name: str) -> Array:
         """One value a warpgroup; its threads must agree."""
@@ -140,7 +148,7 @@ class _Product:
     def _matrix(
         self, wave: Wave, frame: Frame, groups: Array, get: Get, rows: int, k_major: bool, type: str, name: str
     ) -> Array:
-        """A matrix in shared memory: shape (warpgroups, rows, K), in the type that products are computed in."""
+        """A matrix in shared memory: shape (warpgroups, rows, K)."""
         words = self._uniform(wave, frame, groups, get, f"the descriptor of {name}")
         blocks = wave.threads.block[groups[:, 0]]
         result = None
@@ -153,19 +161,19 @@ class _Product:
                 continue
             address = matrix_addresses(fields, k_major=k_major, rows=rows, depth=self.shape.k, element=self.element)
             chunks = read_chunks(wave, self.statement, blocks[chosen], address, groups[chosen].reshape(-1), name)
-            part = decode_elements(chunks, type)
+            part = _patterns(chunks, type)
             part = part.reshape(len(part), rows, -1) if k_major else part.transpose(0, 1, 3, 2).reshape(len(part), rows, -1)
             if result is None:
                 result = np.zeros((len(groups), *part.shape[1:]), part.dtype)
             result[chosen] = part
         if result is None:
-            return np.zeros((len(groups), rows, self.shape.k), decode_elements(np.zeros(16, np.uint8), type).dtype)
+            return np.zeros((len(groups), rows, self.shape.k), _PATTERNS[type])
         return result
 
     def _from_registers(self, words: Array) -> Array:
         """A from (register, thread) words to shape (warpgroups, 64, K)."""
         grouped = np.ascontiguousarray(words.reshape(4, -1, WARPGROUP).transpose(1, 2, 0))
-        elements = decode_elements(grouped.view(np.uint8), self.a_type).reshape(len(grouped), WARPGROUP, 4, -1)
+        elements = _patterns(grouped.view(np.uint8), self.a_type).reshape(len(grouped), WARPGROUP, 4, -1)
         matrix = np.empty((len(grouped), 64, self.shape.k), elements.dtype)
         matrix[:, self.a_row, self.a_column] = elements
         return matrix
@@ -196,32 +204,6 @@ def _watched(low: Lowering, operand: Any) -> Array:
     return InFlight.watch(low.code, registers)
 
 
-def k_bytes(type: str, k: int) -> int:
-    return {"f16": 2, "bf16": 2, "tf32": 4}.get(type, 1) * k
-
-
-def decode_elements(data: Array, type: str) -> Array:
-    flat = np.ascontiguousarray(data)
-    if type == "f16":
-        return flat.view(np.float16).astype(np.float32)
-    if type == "bf16":
-        return (flat.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
-    if type == "tf32":
-        return (flat.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
-    if type in ("s8", "u8"):
-        return flat.view(np.int8 if type == "s8" else np.uint8).astype(np.float64)
-    import ml_dtypes
-
-    return flat.view(ml_dtypes.float8_e4m3fn if type == "e4m3" else ml_dtypes.float8_e5m2).astype(np.float32)
-
-
-def multiply(a: Array, b: Array, c: Array, type: str, *, negate: bool, saturates: bool) -> Array:
-    product = a.astype(np.float64) @ b.astype(np.float64).transpose(0, 2, 1)
-    if negate:
-        product = -product
-    total = c + product
-    if type == "s32":
-        if saturates:
-            total = np.clip(total, -(2**31), 2**31 - 1)
-        return total.astype(np.int64).astype(np.int32)
-    return total.astype(c.dtype)
+def _patterns(data: Array, of: str) -> Array:
+    """Bytes as elements: unsigned patterns of floats, values of integers."""
+    return np.ascontiguousarray(data).view(_PATTERNS[of])
