@@ -1,7 +1,7 @@
 """From a Python function to its first result on the GPU, against the bare driver JIT of the same text. Needs a GPU and PyTorch.
 
-Every round defines a kernel that was never seen before (another constant), traces, writes, loads, launches and waits; the driver's own cache is
-off. The bare figure is what `cuModuleLoadData` takes for that text, with the launch and the wait.
+Every round defines a kernel that was never seen before (another constant), traces, writes, loads, launches and waits; the driver's own
+cache is off. The bare figure is what `cuModuleLoadData` takes for that text, with the launch and the wait.
 
     python -m benchmarks.first_call [--out benchmarks/results/first_call.json]
 """

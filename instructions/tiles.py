@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 from ptxgen.layouts.errors import PtxgenError
 
 if TYPE_CHECKING:
+    from ptxgen.instructions.descriptors import Descriptor
     from ptxgen.instructions.registry import Match
     from ptxgen.layouts.layout import Layout
 
-__all__ = ["Atom", "Tile", "atom_layout", "atom_shape", "evaluate_names"]
+__all__ = ["Atom", "Tile", "atom_layout", "atom_shape", "chosen", "evaluate_names"]
 
 
 class Atom:
@@ -39,12 +40,29 @@ class Atom:
     repeats : str
         The repeat axes that the operand takes part in, outermost first: ``"* M K"``; ``*`` stands for any number of axes.
     place : str
-        ``"registers"``; ``"memory"`` for addresses that the threads of the layout provide.
+        ``"registers"``; ``"memory"`` for addresses that the threads of the layout provide; ``"descriptor"`` for a matrix in shared memory
+        that a descriptor describes: then the layout is one of the canonical ones, and `layout` stays empty.
+    descriptor : Descriptor or None
+        The bit fields.
+    majors : str
+        The majors that the operand may have; ``A if CONDITION else B`` chooses by the qualifiers.
     """
 
-    __slots__ = ("element", "layout", "place", "repeats", "shape")
+    __slots__ = ("descriptor", "element", "layout", "majors", "place", "repeats", "shape")
 
-    def __init__(self, shape: str, layout: str, *, element: str, repeats: str = "*", place: str = "registers") -> None:
+    def __init__(
+        self,
+        shape: str,
+        layout: str = "",
+        *,
+        element: str,
+        repeats: str = "*",
+        place: str = "registers",
+        descriptor: Descriptor | None = None,
+        majors: str = "",
+    ) -> None:
+        self.descriptor = descriptor
+        self.majors = majors
         self.shape = shape
         self.layout = layout
         self.element = element
@@ -65,15 +83,18 @@ class Tile:
     order : str
         The repeat axes, outermost first: ``"* M N K"``.
     chain : mapping of str to str
-        Operand -> the operand that takes its place from the second step on of the innermost axis: mma's C is D once K has begun.
+        Operand -> the operand (or constant) that takes its place from the second step on of the innermost axis: mma's C is D once K has
+        begun.
     when : str
         The condition under which the atoms hold; other variants have no tile form.
     sized : mapping of str to str
-        Memory operand -> the constant operand that says how many bytes it moves (alternatives parted by blanks, as forms name it). Where the
-        constant is left out, the view's last axis decides.
+        Memory operand -> the constant operand that says how many bytes it moves (alternatives parted by blanks, as forms name it).
+        Where the constant is left out, the view's last axis decides.
+    implied : mapping of str to str
+        Constant operands that need not be given: a number, or ``major(a)`` for 1 where operand a turned out MN-major and 0 where K-major.
     """
 
-    __slots__ = ("atoms", "chain", "names", "order", "sized", "when")
+    __slots__ = ("atoms", "chain", "implied", "names", "order", "sized", "when")
 
     def __init__(
         self,
@@ -84,7 +105,9 @@ class Tile:
         chain: Mapping[str, str] | None = None,
         when: str = "",
         sized: Mapping[str, str] | None = None,
+        implied: Mapping[str, str] | None = None,
     ) -> None:
+        self.implied = implied or {}
         self.atoms = atoms
         self.sized = sized or {}
         self.when = when
@@ -154,10 +177,10 @@ def atom_layout(atom: Atom, names: Mapping[str, int], match: Match) -> Layout:
     """The atom's layout in elements, reshaped to its shape."""
     from ptxgen.layouts.parse import parse
 
-    return parse(_chosen(atom.layout, match), **names).reshape(atom_shape(atom, names))
+    return parse(chosen(atom.layout, match), **names).reshape(atom_shape(atom, names))
 
 
-def _chosen(text: str, match: Match) -> str:
+def chosen(text: str, match: Match) -> str:
     """The branch of ``A if CONDITION else B`` that the qualifiers choose."""
     from ptxgen.instructions.grammar import condition
 

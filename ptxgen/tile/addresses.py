@@ -42,7 +42,7 @@ class Anchor:
         self.storage = view.storage
         self.bits = self.storage.address_bits
 
-    def _start(self) -> Value:
+    def start(self) -> Value:
         """The address of the storage's first byte in a register."""
         base = self.storage.base
         if isinstance(base, Value):
@@ -72,14 +72,14 @@ class Anchor:
         """A base, the storage's first byte by default, plus a displacement in bits that is known at run time."""
         if not runtime.terms:
             return base
-        return self._add(base if base is not None else self._start(), materialize(self.builder, _in_bytes(runtime, self), self.bits))
+        return self._add(base if base is not None else self.start(), materialize(self.builder, _in_bytes(runtime, self), self.bits))
 
     def _encoded(self, base: Value | None, start: int) -> tuple[ir.Operand, int]:
         """The operand and the immediate of an address `start` bytes behind a base, the storage's first byte by default."""
         if base is None and _encodable(start):
             first = self.storage.base
             return (first if isinstance(first, ir.Sym) else first.operand), start
-        base = self._start() if base is None else base
+        base = self.start() if base is None else base
         if not _encodable(start):
             base, start = self._add(base, Value(self.builder, base.type, ir.Int(start), None, None)), 0
         return base.operand, start
@@ -124,6 +124,8 @@ class Addresses(Anchor):
         Coefficients of the runtime terms, likewise.
     separable : bool
         Whether the runtime terms may be added behind the swizzle.
+    swizzled : bool
+        Whether the swizzle is in the addresses; not where the hardware applies it to what they point at.
     """
 
     def __init__(
@@ -135,10 +137,11 @@ class Addresses(Anchor):
         physical: np.ndarray,
         symbols: dict[Monomial, np.ndarray],
         separable: bool,
+        swizzled: bool = True,
     ) -> None:
         super().__init__(builder, view)
         self.group = group
-        self.swizzle: Swizzle | None = view.layout.swizzle
+        self.swizzle: Swizzle | None = view.layout.swizzle if swizzled else None
         self.linear = linear // 8
         self.physical = self.linear if self.swizzle is None else physical // 8
         self.symbols = symbols
@@ -147,6 +150,10 @@ class Addresses(Anchor):
         steps = self.physical - self.physical[:, :1]
         self.steps = [step if same else None for step, same in zip(steps[0].tolist(), (steps == steps[:1]).all(axis=0).tolist())]
         self._bases: dict[Any, tuple[ir.Operand, int]] = {}
+
+    def in_prologue(self, base: ir.Operand) -> bool:
+        """Whether a base register of these addresses is computed in the prologue."""
+        return not self.symbols and isinstance(base, ir.Reg)
 
     def render(self) -> list[ir.Address]:
         """One address a repeat; emits what computes the base registers."""
@@ -271,7 +278,7 @@ class Addresses(Anchor):
         if uniform:
             value = self._moved_by(value, Expr(uniform))
         for mono, own in strided.items():
-            value = self._strided(value if value is not None else self._start(), mono, own)
+            value = self._strided(value if value is not None else self.start(), mono, own)
         return self._encoded(value, start)
 
     @staticmethod
@@ -320,7 +327,7 @@ class Addresses(Anchor):
         if self.swizzle is not None:
             return self._swizzled(programs, start), 0
         key = ("thread part", self.storage, tuple((index.operand, program.digits) for index, program in programs))
-        return self._once(key, lambda: self._accumulate(self._start(), programs)), start
+        return self._once(key, lambda: self._accumulate(self.start(), programs)), start
 
     def _accumulate(self, base: Value, programs: list[tuple[Value, Linear]]) -> Value:
         """base + the digits times their strides, in the prologue."""
@@ -346,7 +353,7 @@ class Addresses(Anchor):
         return self._once(key, make)
 
     def _add_offset(self, offset: Value, into: list[ir.Statement] | None) -> Value:
-        base = self._start()
+        base = self.start()
         if self.bits == 32:
             return compute(self.builder, "add.u32", u32, operand(base), operand(offset), into=into)
         wide = compute(self.builder, "cvt.u64.u32", u64, operand(offset), into=into)

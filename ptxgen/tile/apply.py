@@ -15,7 +15,9 @@ from ptxgen.instructions.checking import NAMED, Given, check
 from ptxgen.instructions.grammar import Slot, condition
 from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match, lookup
+from ptxgen.instructions.tiles import Atom, atom_shape, evaluate_names
 from ptxgen.instructions.types import TYPES
+from ptxgen.tile.descriptors import DescriptorOperand
 from ptxgen.tile.group import SCOPES, Group
 from ptxgen.tile.image import Image
 from ptxgen.tile.operands import MemoryOperand, PairOperand, RegisterOperand, ScalarOperand, TileOperand, ViewOperand, refuse
@@ -93,8 +95,13 @@ def _bind(
             continue
         values = {**dict(zip(positional, operands)), **parameters}
         try:
-            values.update((name, _size(match, name, values)) for name in implied)
-            bound = [_slot(builder, match, slot, values, group) for slot in slots]
+            values.update((name, _size(match, name, values)) for name in implied if not _from_operands(match, name))
+            made = {slot.name: _slot(builder, match, slot, values, group) for slot in slots if not _from_operands(match, slot.name)}
+            for slot in slots:
+                if slot.name not in made:
+                    values.setdefault(slot.name, _implication(match, slot.name, made))
+                    made[slot.name] = _slot(builder, match, slot, values, group)
+            bound = [made[slot.name] for slot in slots]
             checked = check(match.opcode, [one.given() for one in bound])
             builder.need(checked.match)
             return bound
@@ -134,8 +141,23 @@ def _names(slots: Sequence[Slot]) -> list[str]:
 
 def _implied(match: Match, names: list[str], parameters: dict[str, Any]) -> list[str]:
     """Constants that need not be given: those that a form writes out, and sizes that follow from a view."""
-    sizes = {name for text in match.entry.tile.sized.values() for name in text.split()} if match.entry.tile is not None else set()
-    return [name for name in names if name.isdigit() or (name in sizes and name not in parameters)]
+    tile = match.entry.tile
+    known = {name for text in tile.sized.values() for name in text.split()} | set(tile.implied) if tile is not None else set()
+    return [name for name in names if name.isdigit() or (name in known and name not in parameters)]
+
+
+def _from_operands(match: Match, name: str) -> bool:
+    """Whether a constant follows from what other operands turned out to be."""
+    return match.entry.tile is not None and name in match.entry.tile.implied
+
+
+def _implication(match: Match, name: str, made: dict[str, TileOperand]) -> int:
+    assert match.entry.tile is not None
+    text = match.entry.tile.implied[name]
+    if text.startswith("major("):
+        described = made[text[len("major(") : -1]]
+        return int(isinstance(described, DescriptorOperand) and described.found.canonical.major == "mn")
+    return int(text)
 
 
 def _size(match: Match, name: str, values: dict[str, Any]) -> int:
@@ -169,6 +191,10 @@ def _operand(builder: Builder, match: Match, slot: Slot, values: dict[str, Any],
         return ScalarOperand(match, slot.name, contract, *_scalar(builder, match, slot, contract, value))
     value.check_visible(here())
     atom = _atom(match, slot.name, contract, value, values)
+    described = _described(match, slot.name)
+    if described is not None:
+        shape = atom_shape(described, evaluate_names(match.entry.tile, match))  # type: ignore[arg-type]
+        return DescriptorOperand(match, slot.name, contract, value, group, described, shape)
     if contract.kind == "address":
         if isinstance(value.storage, Registers):
             raise refuse(
@@ -183,6 +209,13 @@ def _operand(builder: Builder, match: Match, slot: Slot, values: dict[str, Any],
             legal="a px.local tile; ld and st alone reach memory",
         )  # fmt: skip
     return RegisterOperand(match, slot.name, contract, value, group, atom)
+
+
+def _described(match: Match, name: str) -> Atom | None:
+    """The atom of an operand that a descriptor describes."""
+    tile = match.entry.tile
+    atom = tile.atoms.get(name) if tile is not None else None
+    return atom if atom is not None and atom.place == "descriptor" else None
 
 
 def _atom(match: Match, name: str, contract: Operand, view: View, values: dict[str, Any]) -> Image:
@@ -230,7 +263,8 @@ def _emit(builder: Builder, opcode: str, operands: list[TileOperand], guard: ir.
         own = one.render(prod(one.repeat_shape) if one.repeat_shape is not None else 1)
         columns[one.name] = [own[place] for place in places[one.parts[0].name].tolist()]
     for name, (other, begun) in chained.items():
-        columns[name] = [columns[other][at] if begun[at] else one for at, one in enumerate(columns[name])]
+        following = [ir.Int(int(other))] * len(begun) if other.isdigit() else columns[other]
+        columns[name] = [following[at] if begun[at] else one for at, one in enumerate(columns[name])]
     builder.body.extend([ir.Instruction(opcode, row, guard, where) for row in zip(*columns.values())])
 
 
@@ -256,7 +290,8 @@ def _chained(match: Match, operands: list[TileOperand], axes: dict[str, int]) ->
         return {}
     inner = tuple(axes.values())[-1]
     begun = np.arange(prod(axes.values())) % inner > 0
-    return {name: (other, begun) for name, other in tile.chain.items()}
+    given = {one.name for one in operands}
+    return {name: (other, begun) for name, other in tile.chain.items() if name in given}
 
 
 def common_axes(match: Match, operands: list[TileOperand]) -> dict[str, int]:
