@@ -13,7 +13,7 @@ from ptxgen.instructions.registry import Match, lookup
 from ptxgen.instructions.special import SPECIAL, is_special, special_register
 from ptxgen.instructions.types import Type
 
-__all__ = ["NAMED", "Checked", "Given", "check", "fits", "has_constants"]
+__all__ = ["NAMED", "Checked", "Given", "allowed_values", "check", "fits", "has_constants"]
 
 NAMED = {
     "label": "a label",
@@ -249,8 +249,8 @@ def _vector_problem(match: Match, contract: Operand, one: Given, count: int) -> 
         return f"{one.text} is one register where the instruction takes a vector of {count}"
     if len(one.items) != count:
         return f"{one.text} has {len(one.items)} elements where the instruction takes {count}"
-    for item in one.items:
-        problem = _scalar_problem(match, contract, item)
+    for index, item in enumerate(one.items):
+        problem = _scalar_problem(match, contract, item, index)
         if problem:
             return problem
     if contract.role == "out":
@@ -261,7 +261,7 @@ def _vector_problem(match: Match, contract: Operand, one: Given, count: int) -> 
     return ""
 
 
-def _scalar_problem(match: Match, contract: Operand, one: Given) -> str:
+def _scalar_problem(match: Match, contract: Operand, one: Given, index: int = 0) -> str:
     if contract.kind == "sink":
         return "" if one.kind == "sink" else f"{one.text} stands where only the sink _ can"
     if one.kind == "sink":
@@ -272,7 +272,7 @@ def _scalar_problem(match: Match, contract: Operand, one: Given) -> str:
         return "" if contract.negatable else f"{one.text}: a negated predicate cannot stand here"
     demanded = match.type(contract.type)
     if one.kind in ("int", "float"):
-        return _constant_problem(match, contract, one, demanded)
+        return _constant_problem(match, contract, one, demanded, index)
     if one.kind == "symbol":
         return _symbol_problem(match, contract, one, demanded)
     if one.kind != "register":
@@ -327,7 +327,7 @@ def _list_problem(contract: Operand, one: Given) -> str:
     return "" if wrong is None else f"{wrong} cannot stand in a list of {'results' if contract.role == 'out' else 'arguments'}"
 
 
-def _constant_problem(match: Match, contract: Operand, one: Given, demanded: Type) -> str:
+def _constant_problem(match: Match, contract: Operand, one: Given, demanded: Type, index: int) -> str:
     if match.allows(contract.immediate) and not has_constants(demanded):
         return f"the constant {one.text} is given where the instruction takes .{demanded.name}, a type that PTX has no constants of"
     if not match.allows(contract.immediate):
@@ -338,9 +338,18 @@ def _constant_problem(match: Match, contract: Operand, one: Given, demanded: Typ
         return f"the constant {one.text} has {_float_bits(one.text)} bits where the instruction takes .{demanded.name}"
     if one.kind == "int" and demanded.is_float:
         return f"the integer constant {one.text} is given where the instruction takes .{demanded.name}"
-    if one.value is not None and contract.values is not None and one.value not in contract.values:
+    allowed = allowed_values(contract, index)
+    if one.value is not None and allowed is not None and one.value not in allowed:
         return f"the constant {one.text} is out of range"
     return ""
+
+
+def allowed_values(contract: Operand, index: int) -> tuple[int, ...] | range | None:
+    """The constants that may stand for an operand, or for one element of a vector."""
+    values = contract.values
+    if isinstance(values, tuple) and isinstance(values[0], range):
+        values = values[index]
+    return values  # type: ignore[return-value]
 
 
 def _float_bits(text: str) -> int:
@@ -378,8 +387,8 @@ def legal_operand(match: Match, contract: Operand | None, name: str) -> str:
     elif match.allows(contract.immediate) and has_constants(demanded):
         what += ", or a constant"
     if contract.values is not None:
-        values = contract.values
-        what += f" ({_shown(values)})"
+        shown = [_shown(values) for index in range(count) if (values := allowed_values(contract, index)) is not None]
+        what += f" ({'; '.join(dict.fromkeys(shown))})"
     if match.allows(contract.symbol) and demanded.bits in (32, 64) and not demanded.is_float:
         what += ", or the name of a variable"
     if contract.negatable:

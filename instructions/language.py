@@ -30,7 +30,7 @@ count
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Union
 
 from ptxgen.instructions.tiles import Tile
 
@@ -38,6 +38,8 @@ __all__ = [
     "Operand", "Rule", "Since", "address", "immediate", "inout", "instruction", "label", "out", "predicate", "sink", "source",
     "symbol", "values",
 ]  # fmt: skip
+
+Values = Union[tuple[int, ...], range, tuple[range, ...], None]
 
 
 class Operand:
@@ -68,8 +70,8 @@ class Operand:
         Whether a special register will do; a text is the condition under which it will.
     symbol : bool or str
         Whether the name of a variable (in `space`) or function may stand for its address; a text is the condition under which it may.
-    values : tuple of int or range or None
-        Allowed constants.
+    values : tuple of int or range, tuple of ranges, or None
+        Allowed constants; several ranges are those of a vector's elements.
     limit : str
         The operand whose value a constant may not exceed, where both are constants.
     space : str
@@ -96,7 +98,7 @@ class Operand:
         vector: str | int = 1,
         immediate: bool | str = False,
         wider: bool | str = False,
-        values: tuple[int, ...] | range | None = None,
+        values: Values = None,
         space: str = "",
         negatable: bool = False,
         sink: bool | str = False,
@@ -141,7 +143,7 @@ def source(
     vector: str | int = 1,
     immediate: bool | str = True,
     wider: bool | str = False,
-    values: tuple[int, ...] | range | None = None,
+    values: Values = None,
     sink: bool | str = False,
     space: str = "",
     exact: bool = False,
@@ -172,7 +174,7 @@ def address(role: str, type: str, *, space: str = "", vector: str | int = 1, ali
     return Operand("address", role, type, vector, space=space, align=align)
 
 
-def immediate(type: str, values: tuple[int, ...] | range | None = None) -> Operand:
+def immediate(type: str, values: Values = None) -> Operand:
     """A constant that the instruction encodes."""
     return Operand("immediate", "in", type, immediate=True, values=values)
 

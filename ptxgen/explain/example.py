@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ptxgen.instructions.checking import has_constants
+from ptxgen.instructions.checking import allowed_values, has_constants
 from ptxgen.instructions.grammar import Slot, broken_rules
 from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match
@@ -116,9 +116,10 @@ class _Writer:
         if contract.kind in ("function", "call targets", "list", "symbol"):
             return self._call_part(contract)
         demanded = match.type(contract.type)
-        if contract.kind == "immediate" or (contract.values is not None and match.allows(contract.immediate) and has_constants(demanded)):
-            return str(contract.values[0] if contract.values is not None else 0)
         count = match.count(contract.vector)
+        if contract.kind == "immediate" or (contract.values is not None and match.allows(contract.immediate) and has_constants(demanded)):
+            constants = [str(allowed[0] if (allowed := allowed_values(contract, index)) else 0) for index in range(count)]
+            return f"{{{', '.join(constants)}}}" if count > 1 or contract.braced else constants[0]
         registers = [self._register(contract, demanded) for _ in range(count)]
         return f"{{{', '.join(registers)}}}" if count > 1 or contract.braced else registers[0]
 

@@ -20,7 +20,7 @@ from ptxgen.assemble.cubin import parse_messages
 from ptxgen.assemble.referee import run_ptxas
 from ptxgen.assemble.tools import require_tool
 from ptxgen.assemble.versions import RELEASES
-from ptxgen.instructions.checking import Given, has_constants
+from ptxgen.instructions.checking import Given, allowed_values, has_constants
 from ptxgen.instructions.grammar import Choice, Element, Form, Slot, broken_rules
 from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match
@@ -241,16 +241,21 @@ class _Builder:
         for one in self._register_types(contract, demanded):
             items = tuple(self.register(one) for _ in range(number))
             found.append(Given("vector", "{" + ", ".join(item.text for item in items) + "}", items=items))
+        if self.match.allows(contract.immediate) and has_constants(demanded):
+            kinds = [constants(contract, demanded, index) for index in range(number)]
+            for items in ([one[0] for one in kinds], [one[-1] for one in kinds]):
+                found.append(Given("vector", "{" + ", ".join(item.text for item in items) + "}", items=tuple(items)))
         if self.match.allows(contract.sink):
             items = (*found[0].items[:-1], Given("sink", "_"))
             found.append(Given("vector", "{" + ", ".join(item.text for item in items) + "}", items=items))
         return found
 
 
-def constants(contract: Operand, demanded: Type) -> list[Given]:
-    """Immediates at the ends of the contract's range, or a one."""
-    if contract.values is not None:
-        return [Given("int", str(value), value=value) for value in sorted({contract.values[0], contract.values[-1]})]
+def constants(contract: Operand, demanded: Type, index: int = 0) -> list[Given]:
+    """Immediates at the ends of the contract's range, or a one; for an element of a vector its own."""
+    allowed = allowed_values(contract, index)
+    if allowed is not None:
+        return [Given("int", str(value), value=value) for value in sorted({allowed[0], allowed[-1]})]
     if demanded.kind == "pred":
         return [Given("int", "1", value=1)]
     if demanded.is_float:
@@ -378,6 +383,11 @@ def refusals(texts: Sequence[str], version: Version, target: str, place: str = "
         for message in parse_messages(log):
             if message.failed and message.line is not None and 0 <= message.line - first < len(left):
                 found.setdefault(left[message.line - first], message.text)
+        if not found and generate and len(left) > 1:  # too many registers are live at once in one function
+            for part in (left[: len(left) // 2], left[len(left) // 2 :]):
+                inner = refusals([texts[index] for index in part], version, target, place, generate=True)
+                refused.update({part[index]: reason for index, reason in inner.items()})
+            break
         if not found:
             raise AssertionError(f"ptxas refuses the surroundings of {len(left)} statements for {target}:\n{log[:2000]}")
         refused.update(found)
