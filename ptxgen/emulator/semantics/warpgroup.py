@@ -10,11 +10,11 @@ import numpy as np
 
 from ptxgen.emulator.descriptors import HOPPER, decode, matrix_addresses, read_chunks
 from ptxgen.emulator.inflight import InFlight, Issue
-from ptxgen.emulator.lowering import Control, Lowering
+from ptxgen.emulator.lowering import Control, Lowering, Run
 from ptxgen.emulator.numerics.matrix import ELEMENT_BITS, matrix_product
 from ptxgen.emulator.operands import Array, Get
 from ptxgen.emulator.rendezvous import WARPGROUP
-from ptxgen.emulator.semantics.table import control
+from ptxgen.emulator.semantics.table import control, execution
 from ptxgen.emulator.threads import WARP
 from ptxgen.emulator.warpgroup import QUEUE, Shape, a_fragment, d_fragment
 from ptxgen.instructions.types import type_named
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from ptxgen.emulator.frames import Frame
     from ptxgen.emulator.machine import Group, Wave
 
+_TYPES = ("f16", "bf16", "tf32", "e4m3, e5m2", "s8, u8", "b1")
 _PATTERNS: dict[str, Any] = {
     "f16": np.uint16, "bf16": np.uint16, "tf32": np.uint32, "e4m3": np.uint8, "e5m2": np.uint8, "s8": np.int8, "u8": np.uint8,
+    "b1": np.uint8,
 }  # fmt: skip
 
 _SHAPE = re.compile(r"m64n(\d+)k(\d+)")
@@ -49,6 +51,12 @@ def _together(low: Lowering, size: int, act: Together) -> Control:
     return arrive
 
 
+@execution("warpgroup", "setmaxnreg")
+def lower_register_count(low: Lowering) -> Run:
+    """Registers are no scarce good here."""
+    return lambda wave, frame, index: None
+
+
 @control("warpgroup", "wgmma.fence")
 def lower_fence(low: Lowering) -> Control:
     return _together(low, WARP, lambda wave, frame, threads: wave.warpgroups.fence(frame, threads))
@@ -69,7 +77,10 @@ def lower_wait(low: Lowering) -> Control:
     return _together(low, WARP, lambda wave, frame, threads: wave.warpgroups.wait(threads, count, statement))
 
 
-@control("warpgroup", "wgmma.mma_async")
+@control(
+    "warpgroup",
+    *(f"wgmma.mma_async ({types}{place})" for types in ("f16", "bf16", "tf32", "e4m3, e5m2", "s8, u8") for place in ("", ", A in registers")),
+)
 def lower_product(low: Lowering) -> Control:
     return _together(low, WARPGROUP, _Product(low).execute)
 
@@ -96,9 +107,11 @@ class _Product:
         self.scale_d = low.source(operands[3], type_named("pred"))
         self._immediates([operand.value for operand in operands[4:] if isinstance(operand, Int)])
         self.d_row, self.d_column = d_fragment(n, 2 if d_type == "f16" else 1)
-        self.element = ELEMENT_BITS[self.a_type] // 8
+        bits = ELEMENT_BITS[self.a_type]
+        self.element = max(bits // 8, 1)
+        self.depth = k * bits // 8 // self.element
         if self.in_registers:
-            self.a_row, self.a_column = a_fragment(4 // self.element)
+            self.a_row, self.a_column = a_fragment(32 // bits)
 
     def _immediates(self, values: list[int]) -> None:
         scales, transposes = values[:2], values[2:]
@@ -159,7 +172,7 @@ class _Product:
                 message = f"the descriptor of {name} is {int(word):#018x}: {fields}"
                 wave.reports.add("descriptor", message, self.statement, wave.threads, groups[chosen].reshape(-1), subject=name)
                 continue
-            address = matrix_addresses(fields, k_major=k_major, rows=rows, depth=self.shape.k, element=self.element)
+            address = matrix_addresses(fields, k_major=k_major, rows=rows, depth=self.depth, element=self.element)
             chunks = read_chunks(wave, self.statement, blocks[chosen], address, groups[chosen].reshape(-1), name)
             part = _patterns(chunks, type)
             part = part.reshape(len(part), rows, -1) if k_major else part.transpose(0, 1, 3, 2).reshape(len(part), rows, -1)
@@ -206,4 +219,5 @@ def _watched(low: Lowering, operand: Any) -> Array:
 
 def _patterns(data: Array, of: str) -> Array:
     """Bytes as elements: unsigned patterns of floats, values of integers."""
-    return np.ascontiguousarray(data).view(_PATTERNS[of])
+    patterns = np.ascontiguousarray(data).view(_PATTERNS[of])
+    return np.unpackbits(patterns, axis=-1, bitorder="little") if of == "b1" else patterns
