@@ -20,7 +20,11 @@ from ptxgen.runtime import (
     ArgumentError,
     Binder,
     DimParam,
+    DriverError,
     Packer,
+    PointerParam,
+    Runner,
+    ScalarParam,
     Signature,
     TensorMap,
     TensorMapError,
@@ -511,3 +515,208 @@ def test_what_a_trace_refuses() -> None:
     found = refusal(shared, square)
     assert isinstance(found, TraceError)
     assert "is no tensor argument, so no tensor map describes it" in str(found)
+
+
+# ---- the hardware ----------------------------------------------------------------------------------------------------
+
+# One thread has a box copied into shared memory, at an address that 1024 divides, with a barrier behind it; all threads hand its bytes
+# over. Bytes that never come end the wait, and the comparison fails.
+COPY = """.version 8.0
+.target sm_90
+.address_size 64
+.extern .shared .align 1024 .b8 tile[];
+.visible .entry copy(
+    .param .u64 a, .param .u64 out, {coordinates}, .param .u32 bytes, .param .align 64 .b8 a_map[128]
+)
+{{
+    .reg .pred %p<3>;
+    .reg .b32 %r<16>;
+    .reg .b64 %rd<6>;
+    mov.b64 %rd1, a_map;
+    cvta.param.u64 %rd2, %rd1;
+    ld.param.u64 %rd3, [out];
+    ld.param.u32 %r1, [bytes];
+{loads}
+    mov.u32 %r2, tile;
+    add.u32 %r3, %r2, %r1;
+    mov.u32 %r13, 0;
+    mov.u32 %r4, %tid.x;
+    setp.ne.u32 %p0, %r4, 0;
+    @%p0 bra waiting;
+    mbarrier.init.shared::cta.b64 [%r3], 1;
+    fence.mbarrier_init.release.cluster;
+    mbarrier.arrive.expect_tx.shared::cta.b64 %rd4, [%r3], %r1;
+    cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd2, {{{registers}}}], [%r3];
+waiting:
+    bar.sync 0;
+again:
+    mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r3], 0;
+    add.u32 %r13, %r13, 1;
+    setp.lt.and.u32 %p1, %r13, 1000, !%p1;
+    @%p1 bra again;
+    shl.b32 %r5, %r4, 2;
+next:
+    setp.ge.u32 %p2, %r5, %r1;
+    @%p2 ret;
+    add.u32 %r6, %r2, %r5;
+    ld.shared.u32 %r7, [%r6];
+    cvt.u64.u32 %rd4, %r5;
+    add.u64 %rd5, %rd3, %rd4;
+    st.global.u32 [%rd5], %r7;
+    add.u32 %r5, %r5, 128;
+    bra next;
+}}
+"""
+
+
+def copy_text(rank: int) -> str:
+    names = "xyzuv"[:rank]
+    return COPY.format(
+        rank=rank,
+        coordinates=", ".join(f".param .s32 {name}" for name in names),
+        loads="\n".join(f"    ld.param.u32 %r{8 + place}, [{name}];" for place, name in enumerate(names)),
+        registers=", ".join(f"%r{8 + place}" for place in range(rank)),
+    )
+
+
+def image(tensor: np.ndarray, described: TensorMap, start: tuple[int, ...], fill: int) -> np.ndarray:
+    """The bytes that a copy leaves, by NumPy alone: gather with bounds, row-major, then each 16 or 32 bytes moved by the swizzle."""
+    grids = np.meshgrid(
+        *(first + step * np.arange(extent) for first, step, extent in zip(start, described.element_strides, described.box_shape)),
+        indexing="ij",
+    )
+    inside = np.logical_and.reduce([(grid >= 0) & (grid < extent) for grid, extent in zip(grids, tensor.shape)])
+    clipped = tuple(np.clip(grid, 0, extent - 1) for grid, extent in zip(grids, tensor.shape))
+    gathered = np.where(inside, tensor[clipped], np.array(fill, tensor.dtype))
+    flat = np.ascontiguousarray(gathered).view(np.uint8).reshape(-1)
+    addresses = np.arange(flat.size)
+    rows, atom = {"none": (1, 16), "32B": (2, 16), "64B": (4, 16), "128B": (8, 16)}[described.swizzle]
+    found = np.zeros_like(flat)
+    found[addresses ^ addresses // 128 % rows * atom] = flat
+    return found
+
+
+# Kind, PTX type, the type of its bits, torch's name of it.
+ELEMENTS = {
+    "u8": ("u8", np.uint8, "uint8"), "u16": ("u16", np.uint16, "uint16"), "s32": ("s32", np.uint32, "int32"),
+    "u32": ("u32", np.uint32, "uint32"), "s64": ("s64", np.uint64, "int64"), "u64": ("u64", np.uint64, "uint64"),
+    "f16": ("f16", np.uint16, "float16"), "bf16": ("bf16", np.uint16, "bfloat16"), "f32": ("f32", np.uint32, "float32"),
+    "f64": ("f64", np.uint64, "float64"), "e4m3": ("e4m3", np.uint8, "float8_e4m3fn"),
+}  # fmt: skip
+
+# Shape, box, where it begins, options. Boxes that reach over both ends of an axis too.
+BOXES = {
+    "1d": ((1000,), (64,), (936,), {}),
+    "1d past the end": ((100,), (64,), (68,), {}),
+    "2d": ((40, 128), (16, 16), (8, 32), {}),
+    "2d before the start": ((40, 128), (16, 16), (-3, -8), {}),
+    "2d every third row": ((40, 128), (16, 16), (5, 0), {"element_strides": (3, 1)}),
+    "3d": ((5, 12, 64), (2, 8, 16), (4, 8, 16), {}),
+    "4d": ((3, 4, 6, 32), (2, 3, 4, 16), (1, 2, 3, 16), {}),
+    "5d": ((3, 2, 4, 6, 32), (2, 1, 3, 4, 16), (2, 1, 2, 3, 16), {}),
+}
+
+
+def run_copy(
+    kind: str, shape: tuple[int, ...], box: tuple[int, ...], start: tuple[int, ...], **options: object
+) -> tuple[np.ndarray, np.ndarray]:
+    """The bytes that the hardware leaves in shared memory, and those that NumPy expects there."""
+    import torch
+
+    name, bits, held = ELEMENTS[kind]
+    values = np.random.default_rng(sum(shape)).integers(0, 1 << 62, shape).astype(bits)
+    a = torch.from_numpy(values.view(f"i{values.itemsize}")).cuda().view(getattr(torch, held))
+    element = type_named(name)
+    described = TensorMap(element, shape, box=box, name="a", **options)
+    out = torch.zeros(described.box_bytes, dtype=torch.uint8, device="cuda")
+    rank = len(shape)
+    found = Signature(
+        "copy",
+        [
+            TensorParam("a", element, shape),
+            PointerParam("out"),
+            *(ScalarParam(one, type_named("s32")) for one in "xyzuv"[:rank]),
+            ScalarParam("bytes", u32),
+            TensorMapParam("a_map", "a", described),
+        ],
+    )
+    run = Runner(copy_text(rank), "copy", found, grid=1, block=32, shared_bytes=described.box_bytes + 8)
+    run(a, out, *start[::-1], described.box_bytes)
+    torch.cuda.synchronize()
+    got = out.cpu().numpy()
+    fill = options.get("fill") == "nan"
+    return got, image(values, described, start, NAN_BITS.get(kind, 0) if fill else 0)
+
+
+# What the hardware writes for fill="nan".
+NAN_BITS = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "f64": 0x7FFFFFFFFFFFFFFF}
+
+
+@pytest.mark.gpu
+@pytest.mark.torch
+@pytest.mark.parametrize("name", BOXES)
+@pytest.mark.parametrize("kind", ELEMENTS)
+def test_boxes_on_the_hardware(kind: str, name: str) -> None:
+    shape, box, start, options = BOXES[name]
+    got, expected = run_copy(kind, shape, box, start, **options)
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.gpu
+@pytest.mark.torch
+@pytest.mark.parametrize("swizzle", ["none", "32B", "64B", "128B"])
+@pytest.mark.parametrize("kind", ["u8", "bf16", "f32", "f64"])
+def test_swizzles_on_the_hardware(kind: str, swizzle: str) -> None:
+    """Rows as wide as the swizzle, half as wide, and three dimensions; more than one period."""
+    size = np.dtype(ELEMENTS[kind][1]).itemsize
+    span = {"none": 128, "32B": 32, "64B": 64, "128B": 128}[swizzle] // size
+    for box in ((64, span), (64, max(16 // size, span // 2)), (3, 20, span)):
+        shape = tuple(2 * extent for extent in box)
+        got, expected = run_copy(kind, shape, box, tuple(extent // 2 for extent in box[:-1]) + (span // 2,), swizzle=swizzle)
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.gpu
+@pytest.mark.torch
+@pytest.mark.parametrize("kind", NAN_BITS)
+def test_what_stands_for_elements_outside(kind: str) -> None:
+    got, expected = run_copy(kind, (40, 128), (16, 16), (30, 120), fill="nan")
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.gpu
+@pytest.mark.torch
+def test_a_foreign_text_takes_a_map_as_bytes() -> None:
+    import torch
+
+    values = np.arange(64 * 64, dtype=np.int32).reshape(64, 64)
+    a, out = torch.from_numpy(values).cuda(), torch.zeros((16, 16), dtype=torch.int32, device="cuda")
+    described = TensorMap("s32", (64, 64), box=(16, 16))
+    entry = px.load_ptx(copy_text(2))["copy"]
+    entry(a, out, 32, 8, described.box_bytes, described.encode(a.data_ptr()), grid=1, block=32, shared=described.box_bytes + 8)
+    torch.cuda.synchronize()
+    np.testing.assert_array_equal(out.cpu().numpy(), values[8:24, 32:48])
+
+
+# The driver takes these, which the hardware then ignores or which the documentation forbids.
+TAKEN_BY_THE_DRIVER: set[str] = set()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "name", [name for name, (_, rule, _, _) in WRONG.items() if rule not in ("promotion",) and name != "an unknown swizzle"]
+)
+def test_the_driver_refuses_what_the_rules_refuse(name: str) -> None:
+    unchecked = object.__new__(TensorMap)
+    options = {
+        "strides": None, "element_strides": None, "interleave": "none", "promotion": "128B", "fill": "zero", **GOOD, **WRONG[name][0],
+    }  # fmt: skip
+    for slot, value in options.items():
+        setattr(unchecked, slot, value)
+    unchecked.strides = unchecked._row_major() if unchecked.strides is None else unchecked.strides
+    unchecked.element_strides = unchecked.element_strides or (1,) * len(unchecked.shape)
+    if name in TAKEN_BY_THE_DRIVER:
+        unchecked.encode(0x1000)
+    else:
+        with pytest.raises((DriverError, OverflowError)):
+            unchecked.encode(0x1000)
