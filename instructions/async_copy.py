@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ptxgen.instructions.language import Operand, Rule, Since, address, immediate, instruction, predicate, source
-from ptxgen.instructions.tiles import Tile
+from ptxgen.instructions.tiles import Atom, Tile
 
 _HINT = ".level::cache_hint = { .L2::cache_hint };"
 _POLICY = source("u64", immediate=False)
@@ -396,6 +396,7 @@ cp_async_bulk_tensor_load = instruction(
         .cta_group = {{ .cta_group::1, .cta_group::2 }};
         {_HINT}
     """,
+    tile=Tile({"dst_mem": Atom(place="box"), "tensor_map": Atom(place="tensor map")}, when="not .load_mode or .load_mode in .tile"),
     operands={
         "dst_mem": _TILE,
         "tensor_map": _MAP,
@@ -432,6 +433,7 @@ cp_async_bulk_tensor_store = instruction(
         .load_mode = {{ .tile, .tile::scatter4, .im2col_no_offs }};
         {_HINT}
     """,
+    tile=Tile({"tensor_map": Atom(place="tensor map"), "src_mem": Atom(place="box")}, when="not .load_mode or .load_mode in .tile"),
     operands={
         "tensor_map": _MAP,
         "tensor_coords": _COORDS,
@@ -459,6 +461,7 @@ cp_reduce_async_bulk_tensor = instruction(
         .load_mode = {{ .tile, .im2col_no_offs }};
         {_HINT}
     """,
+    tile=Tile({"tensor_map": Atom(place="tensor map"), "src_mem": Atom(place="box")}, when="not .load_mode or .load_mode in .tile"),
     operands={
         "tensor_map": _MAP,
         "tensor_coords": _COORDS,

@@ -41,7 +41,8 @@ class Atom:
         The repeat axes that the operand takes part in, outermost first: ``"* M K"``; ``*`` stands for any number of axes.
     place : str
         ``"registers"``; ``"memory"`` for addresses that the threads of the layout provide; ``"descriptor"`` for a matrix in shared memory
-        that a descriptor describes: then the layout is one of the canonical ones, and `layout` stays empty.
+        that a descriptor describes: then the layout is one of the canonical ones, and `layout` stays empty; ``"tensor map"`` for a box of a
+        tensor and ``"box"`` for its dense image in shared memory.
     descriptor : Descriptor or None
         The bit fields.
     majors : str
@@ -52,10 +53,10 @@ class Atom:
 
     def __init__(
         self,
-        shape: str,
+        shape: str = "",
         layout: str = "",
         *,
-        element: str,
+        element: str = "b8",
         repeats: str = "*",
         place: str = "registers",
         descriptor: Descriptor | None = None,

@@ -17,14 +17,16 @@ from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match, lookup
 from ptxgen.instructions.tiles import Atom, atom_shape, evaluate_names
 from ptxgen.instructions.types import TYPES
+from ptxgen.tile.boxes import BoxImageOperand, TensorMapOperand
 from ptxgen.tile.descriptors import DescriptorOperand
 from ptxgen.tile.group import SCOPES, Group
 from ptxgen.tile.image import Image
 from ptxgen.tile.operands import MemoryOperand, PairOperand, RegisterOperand, ScalarOperand, TileOperand, ViewOperand, refuse
+from ptxgen.tracing.boxes import Box
 from ptxgen.tracing.builder import Builder, Value, current
 from ptxgen.tracing.provenance import here
 from ptxgen.tracing.values import operand
-from ptxgen.tracing.views import Registers, View
+from ptxgen.tracing.views import Memory, Registers, View
 
 __all__ = ["apply", "common_repeats", "scope_left_out"]
 
@@ -64,13 +66,27 @@ def apply(opcode: str, *operands: Any, scope: str | None = None, pred: Any = Non
         matches = lookup(opcode)
         if scope is None:
             raise scope_left_out(opcode, matches[0].entry.section)
-        group = Group.at(builder, scope, matches[0].entry.issuer)
+        group = Group.at(builder, *_issuers(builder, scope, matches[0]))
         bound = _bind(builder, matches, operands, parameters, group)
         _emit(builder, opcode, bound, builder.guard(pred, where), where)
     except InstructionError as error:
         raise error.at(where) from None
     except TraceError as error:
         raise error.of(opcode).at(where) from None
+
+
+def _issuers(builder: Builder, scope: str, match: Match) -> tuple[str, str]:
+    """The scope and the issuer of the group; what one thread issues for all needs guards that leave a single thread."""
+    if match.entry.issuer != "one":
+        return scope, match.entry.issuer
+    if not builder.single_thread():
+        raise InstructionError(
+            f"is issued by {len(builder.active_threads())} threads here", opcode=match.opcode,
+            rule="a single elected thread issues this instruction for all", section=match.entry.section,
+            example="each of them would issue the whole operation again",
+            legal="with px.if_(px.tid.x == 0): ..., or with px.if_(px.elect()): in one warp",
+        )  # fmt: skip
+    return "thread", "thread"
 
 
 def scope_left_out(opcode: str, section: str = "") -> InstructionError:
@@ -181,6 +197,11 @@ def _slot(builder: Builder, match: Match, slot: Slot, values: dict[str, Any], gr
 
 def _operand(builder: Builder, match: Match, slot: Slot, values: dict[str, Any], group: Group) -> TileOperand:
     value = values[slot.name]
+    place = _place(match, slot.name)
+    if place == "tensor map":
+        return _tensor_map(match, slot, value, values)
+    if slot.bracket and not isinstance(value, View) and hasattr(value, "__ptxgen_address__"):
+        return ScalarOperand(match, slot.name, match.entry.operands[slot.name], *value.__ptxgen_address__(builder))
     contract = match.entry.operands[slot.name]
     if contract.kind in NAMED or contract.kind == "list" or slot.inner:
         raise refuse(match, slot.name, "is no operand of a tile operation", legal=f'the raw call px.ptx["{match.opcode}"](...)')
@@ -190,11 +211,15 @@ def _operand(builder: Builder, match: Match, slot: Slot, values: dict[str, Any],
             raise refuse(match, slot.name, f"{value!r} is no view of memory", rule=f"operand {slot.name} is an address", legal=legal)
         return ScalarOperand(match, slot.name, contract, *_scalar(builder, match, slot, contract, value))
     value.check_visible(here())
-    atom = _atom(match, slot.name, contract, value, values)
+    if place == "box":
+        return BoxImageOperand(match, slot.name, contract, value, group)
     described = _described(match, slot.name)
     if described is not None:
         shape = atom_shape(described, evaluate_names(match.entry.tile, match))  # type: ignore[arg-type]
         return DescriptorOperand(match, slot.name, contract, value, group, described, shape)
+    if contract.kind == "address" and not value.ndim and isinstance(value.storage, Memory):
+        return ScalarOperand(match, slot.name, contract, *value.__ptxgen_address__(builder))  # one place for every repeat
+    atom = _atom(match, slot.name, contract, value, values)
     if contract.kind == "address":
         if isinstance(value.storage, Registers):
             raise refuse(
@@ -211,11 +236,27 @@ def _operand(builder: Builder, match: Match, slot: Slot, values: dict[str, Any],
     return RegisterOperand(match, slot.name, contract, value, group, atom)
 
 
+def _place(match: Match, name: str) -> str:
+    tile = match.entry.tile
+    return tile.atoms[name].place if tile is not None and name in tile.atoms else ""
+
+
 def _described(match: Match, name: str) -> Atom | None:
     """The atom of an operand that a descriptor describes."""
     tile = match.entry.tile
-    atom = tile.atoms.get(name) if tile is not None else None
-    return atom if atom is not None and atom.place == "descriptor" else None
+    return tile.atoms[name] if tile is not None and _place(match, name) == "descriptor" else None
+
+
+def _tensor_map(match: Match, slot: Slot, value: Any, values: dict[str, Any]) -> TensorMapOperand:
+    assert match.entry.tile is not None
+    image = next(values[name] for name, atom in match.entry.tile.atoms.items() if atom.place == "box")
+    if not isinstance(value, Box) or not isinstance(image, View):
+        raise refuse(
+            match, slot.name, f"{value!r} is no box of a tensor", rule="a tensor copy moves a box of a tensor argument",
+            legal="x.box((i, j), (64, 64)) of a px.Tensor parameter x",
+        )  # fmt: skip
+    value.view.builder.visible_region(value.region, here())
+    return TensorMapOperand(match, slot.name, match.entry.operands[slot.name], value, image)
 
 
 def _atom(match: Match, name: str, contract: Operand, view: View, values: dict[str, Any]) -> Image:
@@ -316,6 +357,8 @@ def common_axes(match: Match, operands: list[TileOperand]) -> dict[str, int]:
 def common_repeats(match: Match, operands: list[TileOperand]) -> tuple[int, ...]:
     """The repeat axes, which all views share."""
     views = [one for one in operands if one.repeat_shape is not None]
+    if not views and any(isinstance(one, TensorMapOperand) for one in operands):
+        return ()
     if not views:
         raise InstructionError(
             "no operand is a view", opcode=match.opcode, rule="tile operations repeat an instruction over views",

@@ -576,6 +576,10 @@ class Builder:
             region = region.parent
         return np.flatnonzero(active)
 
+    def single_thread(self) -> bool:
+        """Whether at most one thread of a block comes here."""
+        return len(self.active_threads()) == 1
+
     def divergence(self) -> Any:
         """The innermost place at which something unknown decides which threads come here; None where all that are active do."""
         region: Region | None = self.region

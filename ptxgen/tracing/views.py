@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from ptxgen import ir
 from ptxgen.errors import LayoutError, TraceError
@@ -19,6 +19,9 @@ from ptxgen.layouts.layout import Layout
 from ptxgen.tracing.builder import Builder, Value, register_class
 from ptxgen.tracing.operatorless import operatorless
 from ptxgen.tracing.provenance import Where, here
+
+if TYPE_CHECKING:
+    from ptxgen.tracing.boxes import Box
 
 __all__ = ["Memory", "Registers", "View", "index_expr"]
 
@@ -125,7 +128,7 @@ _ELSEWHERE = {
     "load": "px.ptx.ld.global_.f32(x[i])",
     "store": "px.ptx.st.global_.f32(x[i], value)",
 }
-_METHODS = ("view", "rearrange", "permute", "sub", "shape", "dtype", "layout", "ndim", "space")
+_METHODS = ("view", "rearrange", "permute", "sub", "box", "shape", "dtype", "layout", "ndim", "space")
 
 
 class _Dimension(Expr):
@@ -307,6 +310,12 @@ class View:
                 )  # fmt: skip
             self._prove_inside(axis, start, (extent - 1) * step)
         return self._with(self.layout.sub(exprs, shape, steps))
+
+    def box(self, starts: Sequence[Index], shape: Sequence[int]) -> Box:
+        """The box of extents `shape` at `starts`, which may reach past the tensor's ends: an operand of tensor copies."""
+        from ptxgen.tracing.boxes import Box
+
+        return Box(self, starts, shape)
 
     def __getitem__(self, index: Any) -> View:
         """NumPy's basic indexing: an int or traced integer drops the axis, a slice (positive step) keeps it, ``...`` fills up."""

@@ -1,0 +1,139 @@
+"""The places of tensor copies: a box of a tensor, and its image in shared memory.
+
+The tensor map is derived from both: shape and strides from the tensor, the box from the operands' shape, the swizzle from the shared tile's
+layout. One layout drives the map and every other access to the tile, so they can't disagree.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from ptxgen import ir
+from ptxgen.errors import LayoutError
+from ptxgen.instructions.checking import Given
+from ptxgen.instructions.language import Operand
+from ptxgen.instructions.registry import Match
+from ptxgen.instructions.types import s32
+from ptxgen.layouts.expr import Expr
+from ptxgen.layouts.swizzle import Swizzle
+from ptxgen.tile.addresses import Addresses
+from ptxgen.tile.expressions import materialize
+from ptxgen.tile.group import Group
+from ptxgen.tile.image import Image
+from ptxgen.tile.operands import TileOperand, refuse
+from ptxgen.tracing.boxes import Box
+from ptxgen.tracing.builder import given_register
+from ptxgen.tracing.views import Memory, View
+
+__all__ = ["BoxImageOperand", "TensorMapOperand"]
+
+_ALIGN = 128  # bytes, ISA 5.5.4: the shared side of a tensor copy
+
+
+class BoxImageOperand(TileOperand):
+    """The shared side: the box, row-major and dense, possibly swizzled."""
+
+    __slots__ = ("addresses", "view")
+
+    def __init__(self, match: Match, name: str, contract: Operand, view: View, group: Group) -> None:
+        super().__init__(match, name, contract, Image.words(1, 32))
+        self.view = view
+        if not isinstance(view.storage, Memory) or view.storage.space != "shared":
+            rule = f"operand {name} is shared memory"
+            raise refuse(match, name, f"{view!r} is not in shared memory", rule=rule, legal="a px.shared tile")
+        if not view.layout.is_static:
+            raise refuse(match, name, f"{view!r} has a runtime extent", rule="a box has static extents", legal="a static part of it")
+        self._check_image()
+        self.addresses = self._start(group)
+
+    def _check_image(self) -> None:
+        view = self.view
+        shape = tuple(int(extent) for extent in view.shape)  # type: ignore[arg-type]
+        table = view.layout.table()
+        found = table.linear.ravel() - table.linear.ravel()[0]
+        wanted = np.arange(prod(shape)) * view.dtype.bits
+        if view.layout.swizzle not in (None, Swizzle.B32, Swizzle.B64, Swizzle.B128):
+            raise refuse(
+                self.match, self.name, f"{view!r} has the swizzle {view.layout.swizzle}",
+                rule="a tensor map knows swizzles of 32, 64 and 128 bytes", legal="Swizzle.B32, Swizzle.B64, Swizzle.B128 or none",
+            )  # fmt: skip
+        runtime = any((values != values.ravel()[0]).any() for values in table.symbols.values())
+        wrong = np.flatnonzero(found != wanted)
+        if len(wrong) or runtime:
+            at = tuple(int(i) for i in np.unravel_index(int(wrong[0]) if len(wrong) else 1, shape))
+            example = "its elements are at runtime distances"
+            if len(wrong):
+                one, other = int(found[wrong[0]]) // 8, int(wanted[wrong[0]]) // 8
+                example = f"element {at} lies {one} bytes behind the first, the copy puts it {other} behind"
+            raise refuse(
+                self.match, self.name, f"{view!r} is not dense and row-major",
+                rule="a tensor copy writes its box without gaps, last axis first", example=example,
+                legal="a px.shared tile of the box's shape, or one stage of it",
+            )  # fmt: skip
+
+    def _start(self, group: Group) -> Addresses:
+        view = self.view
+        assert isinstance(view.storage, Memory)
+        table = view.layout.table()
+        first = table.linear.ravel()[:1].reshape(1, 1)
+        align = max(_ALIGN, view.layout.swizzle.period if view.layout.swizzle is not None else 1)
+        symbols = {mono: values.ravel()[:1].reshape(1, 1) for mono, values in table.symbols.items()}
+        steps = [int(values[0, 0]) * Expr({mono: 1}).divisor() // 8 for mono, values in symbols.items()]
+        off = next((one for one in (int(first[0, 0]) // 8, view.storage.align, *steps) if one % align), None)
+        if off is not None:
+            raise refuse(
+                self.match, self.name, f"{view!r} is not known to begin at a multiple of {align} bytes",
+                rule=f"the shared side of a tensor copy is aligned to {_ALIGN} bytes, and to the period of its swizzle",
+                example=f"it may begin {off % align} bytes behind a multiple of {align}", legal=f"px.shared(..., align={align})",
+            )  # fmt: skip
+        return Addresses(view.builder, group, view, first, first, symbols, True, swizzled=False)
+
+    def given(self) -> Given:
+        return Given("address", self.view.described(), space="shared")
+
+    def render(self, repeats: int) -> list[ir.Operand]:
+        start: list[ir.Operand] = [*self.addresses.render()]
+        return start * repeats
+
+
+class TensorMapOperand(TileOperand):
+    """The global side: the tensor map, made at launch, and the box's coordinates, innermost first."""
+
+    __slots__ = ("box", "image")
+
+    def __init__(self, match: Match, name: str, contract: Operand, box: Box, image: View) -> None:
+        super().__init__(match, name, contract, Image.words(1, 32))
+        self.box = box
+        self.image = image
+        wanted = tuple(extent for extent in box.shape if extent != 1)
+        if box.dtype.bits != image.dtype.bits or tuple(extent for extent in image.shape if extent != 1) != wanted:
+            raise refuse(
+                match, name, f"{box!r} and {image!r} are no image of each other", rule="both sides have the box's extents and element size",
+                legal=f"a shared tile of shape {box.shape}",
+            )  # fmt: skip
+        axes = str(match.bindings.get(".dim", ""))[1:-1]
+        if axes and int(axes) != len(box.shape):
+            raise refuse(
+                match, name, f"{box!r} has {len(box.shape)} axes", rule=f".{axes}d copies a box of {axes} axes",
+                legal=f"{match.opcode.replace(f'.{axes}d.', f'.{len(box.shape)}d.')}",
+            )  # fmt: skip
+
+    def given(self) -> Given:
+        coordinates = tuple(given_register(ir.Reg(f"%r{axis}"), s32) for axis in range(len(self.box.shape)))
+        vector = Given("vector", "{coordinates}", items=coordinates)
+        return Given("address", repr(self.box), items=(vector,))
+
+    def render(self, repeats: int) -> list[ir.Operand]:
+        box, builder = self.box, self.box.view.builder
+        try:
+            declared = builder.tensor_map(
+                box.storage, box.shape, layout=box.view.layout, dtype=box.dtype, swizzle=self.image.layout.swizzle
+            )
+        except LayoutError as error:
+            raise refuse(self.match, self.name, str(error), rule="a tensor map describes a tensor by extents and strides") from None
+        coordinates = tuple(materialize(builder, Expr.of(start), 32).operand for start in reversed(box.starts))
+        address = declared.address.operand
+        assert isinstance(address, ir.Reg)
+        return [ir.Address(address, 0, (ir.Vec(coordinates),))] * repeats
