@@ -93,6 +93,7 @@ class Barriers:
         """
         wave = self._wave
         if group.index is None and count is None and reduction is None and waits and not self._arrived[barrier].any():
+            wave.hazards.all_met()
             return [group.at(group.pc + 1)]
         blocks = wave.threads.block if group.index is None else wave.threads.block[group.index]
         weights = wave.threads.weight if group.index is None else wave.threads.weight[group.index]
@@ -102,6 +103,8 @@ class Barriers:
         if reduction is not None:
             self._true[barrier] += np.bincount(blocks, reduction.predicate, number).astype(np.int64)
             self._threads[barrier] += np.bincount(blocks, minlength=number)
+        for block, index in wave.by_block(group.index):
+            wave.hazards.barrier_arrived((barrier, block), index)
         free: list[Group] = []
         if waits:
             self._waiting[barrier].append(_Waiting(group, statement, reduction))
@@ -188,8 +191,12 @@ class Barriers:
                 group = group.part(index[going])
             if waiting.reduction is not None:
                 waiting.reduction.put(group, self._reduced(waiting.reduction, barrier, blocks[going]))
+            for block, part in wave.by_block(group.index):
+                wave.hazards.barrier_passed((barrier, block), part)
             free.append(group.at(group.pc + 1))
         self._waiting[barrier] = kept
+        for block in np.flatnonzero(complete).tolist():
+            wave.hazards.barrier_done((barrier, block))
         for state in (self._arrived, self._expected, self._true, self._threads):
             state[barrier][complete] = 0
         return free
@@ -264,7 +271,7 @@ class Barriers:
     def cluster_arrive(self, group: Group, statement: Instruction) -> list[Group]:
         if self._clusters is None:
             self._clusters = ClusterBarrier(self._wave)
-        return self._clusters.arrive(group)
+        return self._clusters.arrive(group, statement)
 
     def cluster_wait(self, group: Group, statement: Instruction) -> list[Group]:
         if self._clusters is None:
@@ -318,6 +325,8 @@ class Barriers:
         if wanted:
             others.append(f"{wanted} are expected")
         told = ", ".join(others) or "the others never come"
+        if states := wave.mbarriers.states(block):
+            told += f"; {states}"
         block_name = index_text(wave.threads.name(first)[0])
         message = f"{name} of block {block_name} is not reached by all threads: {here} of {size} wait here, {told}"
         wave.reports.add(kind, message, statement, wave.threads, index, subject=name)

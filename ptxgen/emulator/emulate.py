@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Union
+from typing import Any, Literal, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ def emulate(
     seed: int = 0,
     step_limit: int = STEP_LIMIT,
     cluster: Shape | None = None,
-    checks: bool = True,
+    checks: bool | Literal["values"] = True,
     stop_on_report: bool = False,
     resident_threads: int = RESIDENT_THREADS,
 ) -> EmulationResult:
@@ -61,8 +61,9 @@ def emulate(
         ahead of one another. The same seed gives the same run.
     step_limit : int
         Instructions that may be issued in one wave of blocks before the run is given up with a report.
-    checks : bool
-        Whether to look for reads of what was never written and for conflicting stores. Bounds and alignment are always checked.
+    checks : bool or ``"values"``
+        Whether to look for reads of what was never written, or is in flight, and for races in shared memory; ``"values"`` leaves out
+        the races. Bounds, alignment and the use of mbarriers are always checked.
     stop_on_report : bool
         Whether the first report ends the run.
     resident_threads : int
@@ -84,7 +85,7 @@ def emulate(
     program = Program(module, entry, dynamic_shared)
     launch.static_shared = program.static_shared
     reports = ReportBook(stop_on_report)
-    memory = Memory(reports, checks)
+    memory = Memory(reports, bool(checks))
     program.fill(memory, _pack(program, arguments, memory))
     steps = instructions = 0
     frames: dict[tuple[int, int], Frame] = {}
@@ -93,7 +94,15 @@ def emulate(
             threads = Threads(launch, first, blocks)
             program.block_memory(memory, blocks, threads.count)
             wave = Wave(
-                program, threads, memory, reports, seed=seed, step_limit=step_limit, checks=checks, frames=frames
+                program,
+                threads,
+                memory,
+                reports,
+                seed=seed,
+                step_limit=step_limit,
+                checks=bool(checks),
+                races=checks is True,
+                frames=frames,
             )
             try:
                 wave.run()
@@ -115,9 +124,7 @@ def _dim3(shape: Shape, name: str) -> Dim3:
 
 def _check_launch(launch: Launch) -> None:
     if not 1 <= launch.block_threads <= BLOCK_LIMIT or launch.block[2] > 64:
-        raise PtxgenError(
-            f"block={launch.block} has {launch.block_threads} threads; a block has 1 to {BLOCK_LIMIT}, at most 64 along z"
-        )
+        raise PtxgenError(f"block={launch.block} has {launch.block_threads} threads; a block has 1 to {BLOCK_LIMIT}, at most 64 along z")
     if launch.cluster is not None and any(extent % size for extent, size in zip(launch.grid, launch.cluster)):
         raise PtxgenError(f"grid={launch.grid} is no multiple of cluster={launch.cluster}")
 

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ptxgen.emulator.asynchronous import Copies
 from ptxgen.emulator.barriers import Barriers
 from ptxgen.emulator.code import Code
 from ptxgen.emulator.collectives import Collectives
 from ptxgen.emulator.frames import Frame
+from ptxgen.emulator.hazards import Hazards
 from ptxgen.emulator.inflight import InFlight
+from ptxgen.emulator.mbarrier import MBarriers
 from ptxgen.emulator.memory import FIRST, Memory
 from ptxgen.emulator.operands import Array
 from ptxgen.emulator.program import Program
@@ -39,6 +42,8 @@ class Wave:
     memory : Memory
     reports : ReportBook
     checks : bool
+    copies, mbarriers, hazards : Copies, MBarriers, Hazards
+        What is under way, who waits for it, and what orders accesses.
     special : dict
         Special registers already computed.
     steps, instructions : int
@@ -57,6 +62,7 @@ class Wave:
         seed: int,
         step_limit: int,
         checks: bool,
+        races: bool = False,
         frames: dict[tuple[int, int], Frame] | None = None,
     ) -> None:
         self.program = program
@@ -78,6 +84,12 @@ class Wave:
         self._sites: dict[int, Array] = {}
         memory.threads = threads
         memory.instances = {"shared": threads.block, "local": np.arange(threads.count)}
+        self.copies = Copies(self, seed)
+        self.mbarriers = MBarriers(self, seed)
+        self.hazards = Hazards(self, self.copies, races)
+        memory.tracker = self.hazards if checks else None
+        if "shared" in memory.spaces:
+            memory.spaces["shared"].tracker = memory.tracker
 
     @cached_property
     def warpgroups(self) -> Warpgroups:
@@ -111,6 +123,17 @@ class Wave:
     def indices(self, index: Any) -> Array:
         """A set of threads as an array, also where it is all of them."""
         return np.arange(self.threads.count) if index is None else index
+
+    def by_block(self, index: Any) -> list[tuple[int, Array]]:
+        """A set of threads, taken apart by block; nothing where nobody asks who is ordered after whom."""
+        if not self.hazards.races:
+            return []
+        everyone = self.indices(index)
+        blocks = self.threads.block[everyone]
+        if blocks[0] == blocks[-1]:
+            return [(int(blocks[0]), everyone)]
+        bounds = np.flatnonzero(np.diff(blocks)) + 1
+        return [(int(self.threads.block[part[0]]), part) for part in np.split(everyone, bounds)]
 
     def check_register(self, frame: Frame, slot: int, index: Any, statement: Instruction | Call, name: str) -> None:
         """Report the threads that read a register before writing it."""
@@ -155,6 +178,7 @@ class Wave:
     def retire(self, index: Any) -> None:
         """Threads exit."""
         self.alive[slice(None) if index is None else index] = False
+        self.hazards.exited(self.indices(index))
         self.barriers.after_exit()
         for group in self.rendezvous.after_exit():
             self.pool.push(group)
@@ -169,8 +193,12 @@ class Wave:
         while True:
             group = self.pool.pop()
             if group is None:
+                if self.copies.deliver() or self.mbarriers.time_out():
+                    continue
                 self._report_stuck()
+                self.copies.finish(stuck=bool(self.alive.any()))
                 return
+            self.copies.maybe_deliver()
             if not self._advance(group):
                 return
 
@@ -180,6 +208,7 @@ class Wave:
         collecting = [(statement.opcode, group, statement) for group, statement in self.collectives.waiting]
         self.collectives.report_stuck(self.barriers.waiting)
         self.barriers.report_stuck(collecting)
+        self.mbarriers.report_stuck()
 
     def _advance(self, group: Group) -> bool:
         """Run one group until it must wait for its turn again; False where the step limit ends the wave."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ptxgen.emulator.clusters import CLUSTER_SHIFT, cluster_map
 from ptxgen.emulator.reports import ReportBook, index_text
 from ptxgen.ir import Instruction
 from ptxgen.layouts.errors import PtxgenError
@@ -40,6 +41,19 @@ Variables = Sequence[tuple[int, int, str]]
 """What lies where in a region: offset, bytes, name."""
 
 
+class Tracker(Protocol):
+    """Who is told of the accesses to a region; `flat` are word indices, one for each of `threads` or one for all."""
+
+    def loaded(self, access: Access, region: Region, flat: Array, threads: Array) -> None: ...
+
+    def stored(self, access: Access, region: Region, flat: Array, threads: Array, values: Sequence[Array | None]) -> None: ...
+
+    def strong(self, threads: Array, *, reads: bool, writes: bool) -> None: ...
+
+    def in_flight(self, access: Access, region: Region, flat: Array, bad: Array, threads: Array) -> Array:
+        """Of the loads `bad`, which find bytes without a value: those where a copy is on its way, which it reports."""
+
+
 class Region:
     """Bytes that are addressed from `start`; with `stride`, one instance of them for each thread or block.
 
@@ -60,9 +74,11 @@ class Region:
     variables : list of (offset, size, name)
         What lies where, sorted by offset.
     writable : bool
+    tracker : Tracker or None
+        Is told of every load and store: of shared memory, where copies are in flight and threads race.
     """
 
-    __slots__ = ("_views", "data", "extent", "name", "start", "stride", "variables", "writable", "written")
+    __slots__ = ("_views", "data", "extent", "name", "start", "stride", "tracker", "variables", "writable", "written")
 
     def __init__(
         self,
@@ -84,6 +100,7 @@ class Region:
         self.writable = writable
         self.variables = sorted(variables)
         self.written = np.zeros(data.size, np.uint8) if tracked else None
+        self.tracker: Tracker | None = None
         self._views: dict[tuple[int, bool], Array] = {}
 
     def words(self, width: int) -> Array:
@@ -135,10 +152,10 @@ class Access:
     """What a load or store asks for: `count` words of `width` bytes, naturally aligned as a whole.
 
     `frame` tells the variables of the function around it, for messages about local memory; `hint` is the region of global memory that
-    the last execution reached, very likely the next one's too.
+    the last execution reached, very likely the next one's too. A `strong` one may synchronise threads.
     """
 
-    __slots__ = ("count", "frame", "hint", "nbytes", "shift", "space", "statement", "width", "windows")
+    __slots__ = ("count", "frame", "hint", "nbytes", "shift", "space", "statement", "strong", "width", "windows")
 
     def __init__(self, statement: Instruction, space: str, width: int, count: int, frame: Variables = ()) -> None:
         self.statement = statement
@@ -150,6 +167,7 @@ class Access:
         self.frame = frame
         self.hint: Region | None = None
         self.windows: dict[str, Access] = {}
+        self.strong = not _STRONG.isdisjoint(statement.opcode.split("."))
 
     def within(self, space: str) -> Access:
         """The same access in one state space: what a generic one comes to."""
@@ -158,6 +176,8 @@ class Access:
             found = self.windows[space] = Access(self.statement, space, self.width, self.count, self.frame)
         return found
 
+
+_STRONG = frozenset({"volatile", "relaxed", "acquire", "release", "mmio"})
 
 Piece = tuple[Any, Region, Array]
 """Which of the accessing threads (None for all), the region, and each one's word index in it."""
@@ -178,6 +198,7 @@ class Memory:
         self._starts: Array = np.zeros(0, np.int64)
         self.instances: dict[str, Array] = {}
         self.threads: Any = None
+        self.tracker: Tracker | None = None
         self.frame_bytes = 1
 
     def add_global(self, region: Region) -> None:
@@ -241,6 +262,8 @@ class Memory:
 
     def _split(self, access: Access, only: Region, address: Array, index: Any) -> list[Piece]:
         """The slow path: find each thread's region, report what faults."""
+        if access.space == "shared" and (address >> CLUSTER_SHIFT).any():
+            return self._remote(access, only, address, index)
         if access.space != "global":
             return self._piece(access, only, np.arange(len(address)), address, index)
         pieces = []
@@ -250,7 +273,22 @@ class Memory:
             pieces += self._piece(access, self.globals[int(which)], chosen, address[chosen], index)
         return pieces
 
-    def _piece(self, access: Access, region: Region, chosen: Array, address: Array, index: Any) -> list[Piece]:
+    def _remote(self, access: Access, region: Region, address: Array, index: Any) -> list[Piece]:
+        """Shared memory of other blocks of the cluster."""
+        own = self.threads.block if index is None else self.threads.block[index]
+        blocks, inside = cluster_map(self.threads).locate(address, own)
+        there = blocks >= 0
+        if not there.all():
+            self._fault(access, np.flatnonzero(~there), address[~there], index, None)
+        pieces = []
+        for block in np.unique(blocks[there]):
+            chosen = np.flatnonzero(blocks == block)
+            pieces += self._piece(access, region, chosen, inside[chosen], index, block)
+        return pieces
+
+    def _piece(
+        self, access: Access, region: Region, chosen: Array, address: Array, index: Any, instance: int | None = None
+    ) -> list[Piece]:
         offset = address - region.start
         inside = (offset >= 0) & (offset <= region.extent - access.nbytes)
         aligned = (offset & (access.nbytes - 1)) == 0
@@ -263,6 +301,8 @@ class Memory:
         if not good.any():
             return []
         chosen = chosen[good]
+        if instance is not None:
+            return [(chosen, region, (offset[good] >> access.shift) + instance * (region.stride >> access.shift))]
         threads = chosen if index is None else index[chosen]
         return [(chosen, region, self._flat(region, access, offset[good], threads))]
 
@@ -295,12 +335,16 @@ class Memory:
     def load(self, access: Access, address: Array, index: Any, count: int) -> list[Array]:
         """The words at `address` (int64, one for each of `count` threads or one for all); zeros where a thread faults."""
         pieces = self._pieces(access, address, index, count)
+        if access.strong and self.tracker is not None:
+            self.tracker.strong(self._accessing(None, index, count), reads=True, writes=False)
         if len(pieces) == 1 and pieces[0][0] is None:
             _, region, flat = pieces[0]
             words = region.words(access.width)
             loaded = [words[flat + step] if step else words[flat] for step in range(access.count)]
             if region.written is not None and self.checks:
                 self._check_written(access, region, flat, None, index, count)
+            if region.tracker is not None:
+                region.tracker.loaded(access, region, flat, self._accessing(None, index, count))
             return loaded
         loaded = [np.zeros(count, WORDS[access.width]) for _ in range(access.count)]
         for chosen, region, flat in pieces:
@@ -310,14 +354,46 @@ class Memory:
                 loaded[step][where] = words[flat + step]
             if region.written is not None and self.checks:
                 self._check_written(access, region, flat, chosen, index, count)
+            if region.tracker is not None:
+                region.tracker.loaded(access, region, flat, self._accessing(chosen, index, count))
         return loaded
+
+    def places(self, access: Access, address: Array, index: Any, count: int) -> list[Piece]:
+        """Where accesses would go, those that fault reported and left out."""
+        return self._pieces(access, address, index, count)
+
+    def block_bytes(self, block: int, offset: int, size: int) -> slice:
+        """Where bytes of a block's shared memory lie in its region's data."""
+        start = block * self.spaces["shared"].stride + offset
+        return slice(start, start + size)
+
+    def put_bytes(self, block: int, offset: int, content: bytes) -> None:
+        """Write into a block's shared memory what no instruction stores: the object that a barrier is."""
+        region, where = self.spaces["shared"], self.block_bytes(block, offset, len(content))
+        region.data[where] = np.frombuffer(content, np.uint8)
+        assert region.written is not None
+        region.written[where] = 255
+
+    def holds(self, block: int, offset: int, content: bytes) -> bool:
+        """Whether shared memory still holds what `put_bytes` wrote."""
+        return self.spaces["shared"].data[self.block_bytes(block, offset, len(content))].tobytes() == content
+
+    def mark_unwritten(self, block: int, offset: int, size: int) -> None:
+        region = self.spaces["shared"]
+        assert region.written is not None
+        region.written[self.block_bytes(block, offset, size)] = 0
 
     def store(self, access: Access, address: Array, values: Sequence[Array | None], index: Any, count: int) -> None:
         """Write one array for each word (None leaves the word as it is); accesses that fault write nothing."""
+        if access.strong and self.tracker is not None:
+            self.tracker.strong(self._accessing(None, index, count), reads=False, writes=True)
         for chosen, region, flat in self._pieces(access, address, index, count):
             if not region.writable:
                 self._read_only(access, region, flat, chosen, index, count)
                 continue
+            if region.tracker is not None:
+                chosen_values = [_at(value, chosen, count) for value in values]
+                region.tracker.stored(access, region, flat, self._accessing(chosen, index, count), chosen_values)
             words = region.words(access.width)
             whole = flat.size != count and chosen is None
             for step, value in enumerate(values):
@@ -338,6 +414,13 @@ class Memory:
 
     def _threads(self, chosen: Any, index: Any) -> Any:
         """Positions among the accessing threads, as thread indices of the wave."""
+        return chosen if index is None else index[chosen]
+
+    @staticmethod
+    def _accessing(chosen: Any, index: Any, count: int) -> Array:
+        """The accessing threads of one piece, as indices of the wave."""
+        if chosen is None:
+            return np.arange(count) if index is None else index
         return chosen if index is None else index[chosen]
 
     def _describe(self, access: Access, region: Region, offset: int) -> tuple[str, int]:
@@ -392,6 +475,10 @@ class Memory:
             bad = unwritten if bad is None else bad | unwritten
         if bad is None or not bad.any():
             return
+        if region.tracker is not None:
+            bad = bad & ~region.tracker.in_flight(access, region, flat, bad, self._accessing(chosen, index, count))
+            if not bad.any():
+                return
         which = np.flatnonzero(bad)
         address, name, offset = self._located(access, region, flat, int(which[0]))
         if flat.size == 1:
@@ -421,6 +508,11 @@ class Memory:
             "conflicting stores", message, access.statement, self.threads, self._threads(losers, index),
             address=address, variable=name, offset=offset,
         )  # fmt: skip
+
+
+def _at(value: Array | None, chosen: Any, count: int) -> Array | None:
+    """The values of the chosen threads."""
+    return value if value is None or chosen is None else np.broadcast_to(value, count)[chosen]
 
 
 def _hex(value: Any) -> str:

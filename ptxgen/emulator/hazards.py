@@ -1,0 +1,412 @@
+"""Races in shared memory: accesses of different warps, or of a warp and a copy, that nothing orders.
+
+For every few bytes of shared memory it is known who wrote them last and which warps have read them since, with each one's clock at that
+time. An access is a race where such an earlier one is not among what its warp knows to have happened before (`hazards_clocks`). Accesses
+of the async proxy must in addition find a ``fence.proxy.async`` of the writer, or reader, before the barrier that orders them.
+
+Not covered: lanes of one warp (taken as ordered), races in global memory, and scopes. Strong accesses (``.volatile``, ``.relaxed``,
+``.acquire``, ``.release``) are taken to order whatever comes before them in one warp and behind them in another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ptxgen.emulator.asynchronous import Copies, Copy
+from ptxgen.emulator.hazards_clocks import Clocks
+from ptxgen.emulator.mbarrier import MBarrier
+from ptxgen.emulator.memory import Access, Region
+from ptxgen.emulator.operands import Array
+from ptxgen.emulator.reports import index_text, place
+from ptxgen.ir import Instruction
+
+if TYPE_CHECKING:
+    from ptxgen.emulator.machine import Wave
+
+__all__ = ["Hazards"]
+
+# A stamp: the agent (16 bits, writes alone), a clock (32 bits), whether the async proxy did it (1 bit), and the statement (15 bits).
+_STATEMENT_BITS = 15
+_ASYNC = 1 << _STATEMENT_BITS
+_CLOCK = _STATEMENT_BITS + 1
+_AGENT = 48
+_CLOCK_MASK = (1 << _AGENT - _CLOCK) - 1
+_READING = _CLOCK_MASK
+"""The clock of a read that goes on: after everything that anybody can know."""
+
+LARGEST_GRANULE = 4  # log2 of bytes
+
+
+class Hazards:
+    """What is told of every access to shared memory, and of everything that orders accesses."""
+
+    def __init__(self, wave: Wave, copies: Copies, races: bool) -> None:
+        self._wave = wave
+        self._copies = copies
+        self.races = races and "shared" in wave.memory.spaces
+        self._statements: list[Instruction] = []
+        self._numbers: dict[int, int] = {}
+        self._barriers: dict[Any, Array] = {}
+        self._objects: dict[MBarrier, _Ordered] = {}
+        self._agents: dict[tuple[int, int], MBarrier] = {}
+        if self.races:
+            self._region = wave.memory.spaces["shared"]
+            self._clocks = Clocks(wave.threads)
+            self._shift = LARGEST_GRANULE
+            granules = self._region.data.size >> self._shift
+            self._writes = np.zeros(granules, np.int64)
+            self._reads = np.zeros((granules, self._clocks.slots), np.int64)
+
+    # ---- what orders --------------------------------------------------------------------------------------------------
+
+    def all_met(self) -> None:
+        """Every thread of the wave has taken its block's barrier."""
+        if self.races:
+            self._clocks.meet()
+
+    def barrier_arrived(self, name: Any, threads: Array) -> None:
+        """Threads of one block or cluster arrive at the barrier `name`."""
+        if self.races:
+            into = self._barriers.get(name)
+            into = self._clocks.fresh() if into is None else into
+            self._barriers[name] = self._clocks.release(self._clocks.rows(threads), into)
+
+    def barrier_passed(self, name: Any, threads: Array) -> None:
+        """Threads of one block or cluster go on behind a barrier; whoever has exited holds nobody up and counts as arrived."""
+        if self.races and name in self._barriers:
+            rows = self._clocks.rows(threads)
+            self._clocks.acquire(rows, self._barriers[name])
+            gone = self._barriers.get(("gone", int(self._clocks.cluster_of_row[rows[0]])))
+            if gone is not None:
+                self._clocks.acquire(rows, gone)
+
+    def barrier_done(self, name: Any) -> None:
+        """A barrier is ready for its next use."""
+        self._barriers.pop(name, None)
+
+    def exited(self, threads: Array) -> None:
+        if self.races and self._wave.alive.any():
+            for cluster, part in self._by_cluster(threads):
+                self.barrier_arrived(("gone", cluster), part)
+
+    def _by_cluster(self, threads: Array) -> list[tuple[int, Array]]:
+        clusters = self._clocks.cluster_of_row[self._clocks.row[threads]]
+        return [(int(cluster), threads[clusters == cluster]) for cluster in np.unique(clusters)]
+
+    def fenced(self, threads: Array) -> None:
+        """``fence.proxy.async``."""
+        if self.races:
+            self._clocks.fence(self._clocks.rows(threads))
+
+    def strong(self, threads: Array, *, reads: bool, writes: bool) -> None:
+        """A strong access, through which threads may talk to one another."""
+        if self.races:
+            for cluster, part in self._by_cluster(threads):
+                if reads:
+                    self.barrier_passed(("strong", cluster), part)
+                if writes:
+                    self.barrier_arrived(("strong", cluster), part)
+
+    # ---- mbarriers ----------------------------------------------------------------------------------------------------
+
+    def barrier_made(self, barrier: MBarrier, thread: int) -> None:
+        if self.races:
+            row = int(self._clocks.row[thread])
+            agent = self._clocks.mbarrier(row)
+            self._objects[barrier] = _Ordered(agent, self._clocks.fresh(), row, int(self._clocks.now[row]))
+            self._agents[int(self._clocks.cluster_of_row[row]), agent] = barrier
+
+    def barrier_used(self, barrier: MBarrier, thread: int, statement: Instruction) -> None:
+        """Whoever uses an object must know of its initialisation."""
+        ordered = self._objects.get(barrier)
+        if ordered is None:
+            return
+        clocks = self._clocks
+        row = int(clocks.row[thread])
+        if clocks.known[0, row, clocks.slot[ordered.maker]] < ordered.made:
+            told = (
+                f"mbarrier {barrier.name} is used, and nothing orders this after {_spoken(barrier.statement)} in"
+                f" {self._warp(ordered.maker)}: a barrier between them is missing"
+            )
+            self._wave.reports.add("race", told, statement, self._wave.threads, np.array([thread]), subject="init")
+
+    def released(self, barrier: MBarrier, threads: Array) -> None:
+        ordered = self._objects.get(barrier)
+        if ordered is not None:
+            ordered.arriving = self._clocks.release(self._clocks.rows(threads), ordered.arriving)
+
+    def phase_completed(self, barrier: MBarrier) -> None:
+        ordered = self._objects.get(barrier)
+        if ordered is not None:
+            ordered.completed = ordered.arriving.copy()
+
+    def acquired(self, barrier: MBarrier, threads: Array) -> None:
+        ordered = self._objects.get(barrier)
+        if ordered is not None:
+            rows = self._clocks.rows(threads)
+            self._clocks.acquire(rows, ordered.completed)
+            self._learn(rows, ordered, barrier.phase)
+
+    def _learn(self, rows: Array, ordered: _Ordered, phase: int) -> None:
+        known = self._clocks.known
+        known[:, rows, ordered.agent] = np.maximum(known[:, rows, ordered.agent], phase)
+
+    # ---- accesses of threads ------------------------------------------------------------------------------------------
+
+    def in_flight(self, access: Access, region: Region, flat: Array, bad: Array, threads: Array) -> Array:
+        return self._copies.in_flight(access, region, flat, bad, threads)
+
+    def loaded(self, access: Access, region: Region, flat: Array, threads: Array) -> None:
+        if not self.races or access.strong:
+            return
+        flat = np.broadcast_to(flat, len(threads))
+        where = self._granules(flat, access.width, access.nbytes)
+        rows = self._clocks.row[threads]
+        lost = self._unordered_writes(where, rows)
+        if lost is not None:
+            self._report(access, where, lost, threads, "are read", self._writes[where])
+        stamp = self._clocks.now[rows] << _CLOCK | self._number(access.statement)
+        self._reads[where, self._clocks.slot[rows][:, None]] = stamp[:, None]
+
+    def stored(self, access: Access, region: Region, flat: Array, threads: Array, values: Sequence[Array | None] = ()) -> None:
+        self._copies.stored(access, region, flat, threads)
+        if not self.races or access.strong:
+            return
+        flat = np.broadcast_to(flat, len(threads))
+        where = self._granules(flat, access.width, access.nbytes)
+        rows = self._clocks.row[threads]
+        lost = self._unordered_writes(where, rows)
+        if lost is not None and (lost := self._changing(lost, access, region, flat, values)).any():
+            self._report(access, where, lost, threads, "are written", self._writes[where])
+        self._check_reads(access, region, flat, where, rows, threads, values)
+        clocks = self._clocks
+        stamp = clocks.slot[rows] << _AGENT | clocks.now[rows] << _CLOCK | self._number(access.statement)
+        self._writes[where] = stamp[:, None]
+        self._reads[where] = 0
+
+    def _check_reads(
+        self, access: Access, region: Region, flat: Array, where: Array, rows: Array, threads: Array, values: Sequence[Array | None]
+    ) -> None:
+        reads = self._reads[where]
+        if not reads.any():
+            return
+        late = (reads >> _CLOCK) > self._clocks.known[0, rows, None, : self._clocks.slots]
+        lost: Array = np.asarray(late.any(axis=2))
+        if not lost.any():
+            return
+        lost = self._changing(lost, access, region, flat, values)
+        if lost.any():
+            readers = np.take_along_axis(reads, late.argmax(axis=2)[:, :, None], axis=2)[:, :, 0]
+            agents = late.argmax(axis=2).astype(np.int64)
+            self._report(access, where, lost, threads, "are written", agents << _AGENT | readers, "read")
+
+    def _granules(self, flat: Array, width: int, nbytes: int) -> Array:
+        """The granules of accesses: one row each."""
+        while nbytes < 1 << self._shift:
+            self._refine()
+        first = flat * width >> self._shift
+        steps = nbytes >> self._shift
+        return first[:, None] if steps == 1 else first[:, None] + np.arange(steps)
+
+    def _refine(self) -> None:
+        """Halve the granule: some access is smaller."""
+        self._shift -= 1
+        self._writes = np.repeat(self._writes, 2)
+        self._reads = np.repeat(self._reads, 2, axis=0)
+
+    def _unordered_writes(self, where: Array, rows: Array, proxy: int = 0) -> Array | None:
+        """Where the last write is not among what a warp knows; None where all are."""
+        writes = self._writes[where]
+        if proxy:
+            writes = np.where(writes & _ASYNC, 0, writes)
+        late = (writes >> _CLOCK & _CLOCK_MASK) > self._clocks.known[proxy, rows[:, None], writes >> _AGENT]
+        return late if late.any() else None
+
+    def _changing(self, lost: Array, access: Access, region: Region, flat: Array, values: Sequence[Array | None]) -> Array:
+        """Of racing stores those that change something: equal values may be written by anybody."""
+        if not values:
+            return lost
+        words = region.words(access.width)
+        differs = np.zeros(len(flat), np.bool_)
+        for step, value in enumerate(values):
+            if value is not None:
+                differs |= words[flat + step] != value
+        return lost & differs[:, None]
+
+    # ---- accesses of copies -------------------------------------------------------------------------------------------
+
+    def overwritten(self, copy: Copy) -> None:
+        """A copy begins to write: earlier accesses must be ordered before its issue, and known to its proxy."""
+        if not self.races or copy.region is not self._region:
+            return
+        self._check_async(copy.statement, copy.threads, copy.region, copy.where * copy.unit, copy.unit, "are overwritten", reads=True,
+                          proxy=copy.kind != "cp.async")  # fmt: skip
+
+    def landed(self, copy: Copy, barrier: MBarrier | None, part: Array | None = None) -> None:
+        """Bytes have arrived: those who pass `barrier`, or come after the wait of the copying thread, may see them."""
+        if not self.races or copy.region is not self._region:
+            if self.races and barrier is None and copy.barrier is not None:
+                self._learn_own(copy)
+            return
+        clocks = self._clocks
+        rows = clocks.row[copy.threads]
+        number = self._number(copy.statement)
+        if barrier is None and copy.barrier is None:
+            stamps = clocks.slot[rows] << _AGENT | clocks.now[rows] << _CLOCK | _ASYNC * (copy.kind != "cp.async") | number
+        elif barrier is None:
+            self._learn_own(copy)
+            return
+        else:
+            ordered = self._objects.get(barrier)
+            if ordered is None:
+                return
+            stamps = np.full(len(rows), ordered.agent << _AGENT | barrier.phase + 1 << _CLOCK | _ASYNC | number)
+        where = self._granules(copy.where.reshape(-1), copy.unit, copy.unit).reshape(len(rows), -1)
+        if part is not None:
+            where, stamps = where[part], stamps[part]
+        self._writes[where] = stamps[:, None]
+        self._reads[where] = 0
+
+    def _learn_own(self, copy: Copy) -> None:
+        """A thread waits for its group though an mbarrier has told of it: it may see the bytes as well."""
+        assert copy.barrier is not None
+        barrier, _ = copy.barrier
+        ordered = self._objects.get(barrier)
+        if ordered is not None:
+            self._learn(self._clocks.rows(copy.threads), ordered, barrier.phase + 1)
+
+    def source_reading(self, statement: Instruction, threads: Array, region: Region, first: Array, nbytes: int) -> None:
+        """The async proxy begins to read shared memory for some threads, `nbytes` from each byte `first` (shape (n, k)) of the region.
+
+        Until `source_done` nobody may write there. For copies out of shared memory, and for the operands of asynchronous matrix
+        instructions.
+        """
+        if not self.races or region is not self._region:
+            return
+        self._check_async(statement, threads, region, first, nbytes, "are read")
+        where = self._granules(first.reshape(-1), 1, nbytes).reshape(len(threads), -1)
+        slots = self._clocks.slot[self._clocks.row[threads]]
+        self._reads[where, slots[:, None]] = _READING << _CLOCK | _ASYNC | self._number(statement)
+
+    def source_done(self, threads: Array, region: Region, first: Array, nbytes: int) -> None:
+        """The threads' wait tells that what `source_reading` began is over."""
+        if not self.races or region is not self._region:
+            return
+        where = self._granules(first.reshape(-1), 1, nbytes).reshape(len(threads), -1)
+        rows = self._clocks.row[threads]
+        slots = self._clocks.slot[rows][:, None]
+        going = self._reads[where, slots]
+        ended = self._clocks.now[rows][:, None] << _CLOCK | going & (1 << _CLOCK) - 1
+        self._reads[where, slots] = np.where(going >> _CLOCK == _READING, ended, going)
+
+    def _check_async(
+        self, statement: Instruction, threads: Array, region: Region, first: Array, nbytes: int, verb: str,
+        *, reads: bool = False, proxy: bool = True,
+    ) -> None:  # fmt: skip
+        access = Access(statement, "shared", min(nbytes, 8), max(nbytes // 8, 1))
+        where = self._granules(first.reshape(-1), 1, nbytes).reshape(len(threads), -1)
+        rows = self._clocks.row[threads]
+        stamps = self._writes[where]
+        lost = self._unordered_writes(where, rows)
+        if lost is not None:
+            self._report(access, where, lost, threads, verb, stamps)
+            return
+        lost = self._unordered_writes(where, rows, 1) if proxy else None
+        if lost is not None:
+            self._report_proxy(access, where, lost, threads, verb, stamps, "wrote")
+            return
+        if not reads:
+            return
+        readers = self._reads[where]
+        for view in (0, 1) if proxy else (0,):
+            seen = np.where(readers & _ASYNC, 0, readers) if view else readers
+            late = (seen >> _CLOCK) > self._clocks.known[view, rows, None, : self._clocks.slots]
+            unordered = np.asarray(late.any(axis=2))
+            if unordered.any():
+                agent = late.argmax(axis=2).astype(np.int64)
+                stamps = agent << _AGENT | np.take_along_axis(readers, agent[:, :, None], axis=2)[:, :, 0]
+                if view:
+                    self._report_proxy(access, where, unordered, threads, verb, stamps, "read")
+                else:
+                    self._report(access, where, unordered, threads, verb, stamps, "read")
+                return
+
+    # ---- reports ------------------------------------------------------------------------------------------------------
+
+    def _number(self, statement: Instruction) -> int:
+        found = self._numbers.get(id(statement))
+        if found is None:
+            found = self._numbers[id(statement)] = min(len(self._statements), _ASYNC - 1)
+            self._statements.append(statement)
+        return found
+
+    def _warp(self, row: int) -> str:
+        clocks = self._clocks
+        thread = int(np.flatnonzero(clocks.row == row)[0])
+        block, _ = self._wave.threads.name(thread)
+        return f"warp {int(self._wave.threads.linear[thread]) // 32} of block {index_text(block)}"
+
+    def _first(self, where: Array, lost: Array, stamps: Array, threads: Array) -> tuple[str, int, int, int]:
+        """Name of the first granule at fault, its stamp, the row of its thread, and the number of threads."""
+        position = int(np.flatnonzero(lost.any(axis=1))[0])
+        step = int(np.flatnonzero(lost[position])[0])
+        byte = int(where[position, step]) << self._shift
+        return self._copies.name(self._region, byte), int(stamps[position, step]), int(self._clocks.row[threads[position]]), byte
+
+    def _report(self, access: Access, where: Array, lost: Array, threads: Array, verb: str, stamps: Array, before: str = "write") -> None:
+        name, stamp, row, _ = self._first(where, lost, stamps, threads)
+        size = _size(access, where, self._shift)
+        agent = stamp >> _AGENT
+        statement = self._statements[stamp & _ASYNC - 1]
+        clocks = self._clocks
+        if agent >= clocks.slots:
+            barrier = self._agents[int(clocks.cluster_of_row[row]), agent]
+            phase = (stamp >> _CLOCK & _CLOCK_MASK) - 1
+            told = (
+                f"{size} at {name} {verb}, and no wait for phase {phase} (parity {phase & 1}) of mbarrier {barrier.name} orders this"
+                f" after {_spoken(statement)}"
+            )
+        else:
+            other = int(clocks.cluster_of_row[row]) * clocks.slots + agent
+            told = f"{size} at {name} {verb}, and nothing orders this after the {before} by {_spoken(statement)} in {self._warp(other)}"
+            if stamp >> _CLOCK & _CLOCK_MASK == _READING:
+                told = f"{size} at {name} {verb} while {_spoken(statement)} of {self._warp(other)} reads them: no wait for it has returned"
+        affected = threads[lost.any(axis=1)]
+        self._wave.reports.add("race", told, access.statement, self._wave.threads, affected, subject=f"{verb} {before}")
+
+    def _report_proxy(self, access: Access, where: Array, lost: Array, threads: Array, verb: str, stamps: Array, did: str) -> None:
+        name, stamp, row, _ = self._first(where, lost, stamps, threads)
+        clocks = self._clocks
+        other = int(clocks.cluster_of_row[row]) * clocks.slots + (stamp >> _AGENT)
+        statement = self._statements[stamp & _ASYNC - 1]
+        told = (
+            f"{_size(access, where, self._shift)} at {name} {verb} by the async proxy, and {_spoken(statement)} in {self._warp(other)}"
+            f" {did} them by the generic proxy: fence.proxy.async by those threads, before the barrier in between, is missing"
+        )
+        affected = threads[lost.any(axis=1)]
+        self._wave.reports.add("proxy fence", told, access.statement, self._wave.threads, affected, subject=f"{verb} {did}")
+
+
+class _Ordered:
+    """What is known of an mbarrier: its agent, what was released to the phase under way and to the last one, and who made it when."""
+
+    __slots__ = ("agent", "arriving", "completed", "made", "maker")
+
+    def __init__(self, agent: int, fresh: Array, maker: int, made: int) -> None:
+        self.agent = agent
+        self.arriving = fresh
+        self.completed = fresh.copy()
+        self.maker = maker
+        self.made = made
+
+
+def _spoken(statement: Instruction) -> str:
+    where = "" if statement.where is None else f" ({place(statement.where)})"
+    return f"{statement.opcode}{where}"
+
+
+def _size(access: Access, where: Array, shift: int) -> str:
+    return f"{max(access.nbytes, where.shape[1] << shift)} bytes"

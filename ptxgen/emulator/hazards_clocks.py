@@ -1,0 +1,99 @@
+"""Vector clocks of warps: what each warp knows to have happened before what it does now.
+
+A warp's clock counts its releases (arrivals at barriers, fences of a proxy). `known[0][w][a]` is the latest clock of agent `a` that is
+ordered before what warp `w` does next; `known[1]` says the same of what the async proxy may see as well, because its writer has passed a
+``fence.proxy.async`` since. Agents are the warps of a cluster and, behind them, its mbarriers: their clock is the number of phases
+completed, and bytes that copies bring belong to it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ptxgen.emulator.clusters import cluster_map
+from ptxgen.emulator.operands import Array
+from ptxgen.emulator.threads import Threads
+
+__all__ = ["Clocks"]
+
+
+class Clocks:
+    """The clocks of a wave.
+
+    Attributes
+    ----------
+    row : array
+        For each thread its warp, counted cluster by cluster and block by block.
+    slots : int
+        Warps of a cluster: the agents before the mbarriers.
+    slot : array
+        For each row the warp's place among the agents of its cluster.
+    now : array
+        For each row its own clock.
+    known : array of shape (2, rows, agents)
+    """
+
+    def __init__(self, threads: Threads) -> None:
+        clusters = cluster_map(threads)
+        warps = threads.launch.warps
+        self.slots = clusters.size * warps
+        first = (clusters.cluster * clusters.size + clusters.rank) * warps
+        self.row = first[threads.block] + threads.linear // 32
+        self.block_rows = first
+        self.cluster_of_row = np.repeat(np.arange(len(clusters.blocks)), self.slots)
+        count = len(self.cluster_of_row)
+        self.warps = warps
+        self.slot = np.arange(count) % self.slots
+        self.now = np.ones(count, np.int64)
+        self.known = np.zeros((2, count, self.slots), np.int64)
+        self._every = np.arange(count)
+        self.known[0, self._every, self.slot] = 1
+        self._mbarriers = np.zeros(len(clusters.blocks), np.int64)
+
+    def fresh(self) -> Array:
+        """What nobody has released to yet: one view of all agents, in both proxies."""
+        return np.zeros((2, self.known.shape[2]), np.int64)
+
+    def mbarrier(self, row: int) -> int:
+        """A new agent in the cluster of a row."""
+        cluster = int(self.cluster_of_row[row])
+        agent = self.slots + int(self._mbarriers[cluster])
+        self._mbarriers[cluster] += 1
+        if agent >= self.known.shape[2]:
+            self.known = np.pad(self.known, ((0, 0), (0, 0), (0, max(8, agent))))
+        return agent
+
+    def rows(self, threads: Array) -> Array:
+        """The warps of some threads, each once."""
+        rows = self.row[threads]
+        return rows[:1] if len(rows) == 1 or (rows[0] == rows).all() else np.unique(rows)
+
+    def release(self, rows: Array, into: Array) -> Array:
+        """Warps make what they know known to whoever acquires `into`, which is returned, and begin a new clock."""
+        width = self.known.shape[2]
+        if into.shape[1] < width:
+            into = np.pad(into, ((0, 0), (0, width - into.shape[1])))
+        np.maximum(into, self.known[:, rows].max(axis=1), out=into)
+        self.tick(rows)
+        return into
+
+    def acquire(self, rows: Array, view: Array) -> None:
+        """Warps learn what was released."""
+        width = view.shape[1]
+        self.known[:, rows, :width] = np.maximum(self.known[:, rows, :width], view[:, None, :])
+
+    def tick(self, rows: Array) -> None:
+        self.now[rows] += 1
+        self.known[0, rows, self.slot[rows]] = self.now[rows]
+
+    def fence(self, rows: Array) -> None:
+        """``fence.proxy.async``: what the warps have done so far is for the async proxy to see, once it is ordered."""
+        self.known[1, rows, self.slot[rows]] = self.now[rows]
+        self.tick(rows)
+
+    def meet(self) -> None:
+        """All warps of each block release to one another and acquire: a barrier that everybody takes at once."""
+        order = self.block_rows[:, None] + np.arange(self.warps)
+        met = self.known[:, order].max(axis=2)
+        self.known[:, order] = met[:, :, None, :]
+        self.tick(self._every)
