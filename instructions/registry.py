@@ -49,6 +49,9 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "async_copy": ("cp",),
     "fence": ("createpolicy", "fence", "getctarank", "griddepcontrol", "mapa", "membar"),
     "mbarrier": ("mbarrier",),
+    "warpgroup": ("setmaxnreg", "wgmma"),
+    "scaled": ("mma",),
+    "sparse": ("mma",),
     "matrix": ("ldmatrix", "mma", "movmatrix", "stmatrix"),
     "warp": ("activemask", "elect", "match", "redux", "shfl", "vote"),
 }  # fmt: skip

@@ -10,11 +10,10 @@ __all__ = ["is_known", "is_of_the_isa"]
 # ISA chapter 9, and the forms that moved to the appendix of removed ones; those that have contracts need not stand here.
 _ISA = frozenset({
     "alloca", "applypriority", "atom", "brkpt", "clusterlaunchcontrol", "discard",
-    "istypep", "multimem", "nanosleep", "pmevent", "prefetch", "prefetchu", "red", "setmaxnreg",
+    "istypep", "multimem", "nanosleep", "pmevent", "prefetch", "prefetchu", "red",
     "stackrestore", "stacksave", "suld", "suq", "sured", "sust", "tcgen05", "tensormap", "tex", "tld4", "trap",
     "txq", "vabsdiff", "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2", "vavrg4", "vmad", "vmax", "vmax2",
-    "vmax4", "vmin", "vmin2", "vmin4", "vset", "vset2", "vset4", "vshl", "vshr", "vsub", "vsub2", "vsub4", "wgmma",
-    "wmma",
+    "vmax4", "vmin", "vmin2", "vmin4", "vset", "vset2", "vset4", "vshl", "vshr", "vsub", "vsub2", "vsub4", "wmma",
 })  # fmt: skip
 
 _OTHER_FAMILIES = {"st": (".async", ".bulk"), "cvt": (".pack",)}
