@@ -70,7 +70,7 @@ class Members:
     def spread(self, values: Array) -> Array:
         """One value a thread (or one for all) as an array of shape (rows, 32), zero where nobody is."""
         if self.complete:
-            return np.broadcast_to(values, self.count).reshape(self.rows, WARP)
+            return (values if len(values) == self.count else np.broadcast_to(values, self.count)).reshape(self.rows, WARP)
         dense = np.zeros((self.rows, WARP), values.dtype)
         dense[self.row, self.lane] = values
         return dense
