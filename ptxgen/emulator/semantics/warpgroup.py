@@ -77,10 +77,10 @@ def lower_wait(low: Lowering) -> Control:
     return _together(low, WARP, lambda wave, frame, threads: wave.warpgroups.wait(threads, count, statement))
 
 
-@control(
-    "warpgroup",
-    *(f"wgmma.mma_async ({types}{place})" for types in ("f16", "bf16", "tf32", "e4m3, e5m2", "s8, u8") for place in ("", ", A in registers")),
-)
+_DENSE = [f"wgmma.mma_async ({types}{place})" for types in _TYPES for place in ("", ", A in registers")]
+
+
+@control("warpgroup", *_DENSE)
 def lower_product(low: Lowering) -> Control:
     return _together(low, WARPGROUP, _Product(low).execute)
 
