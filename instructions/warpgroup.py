@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ptxgen.instructions.descriptors import WGMMA
 from ptxgen.instructions.language import Entry, Operand, Since, immediate, inout, instruction, predicate, source
+from ptxgen.instructions.tiles import Atom, Tile
 
 _ALL_N = range(8, 257, 8)
 _INTEGER_N = (8, 16, 24, *range(32, 257, 16))
@@ -58,6 +60,29 @@ _SPARSE_SINCE = (Since("8.2", "sm_90a"),)
 _SUMMARY = "Starts the product of a 64-row matrix A and a matrix B in shared memory, added to the accumulators of 128 threads"
 
 
+def _tile(d: str, a: str, b: str) -> Tile:
+    """Warp w of the warpgroup holds rows 16 * w and up of D and A, as mma's fragments do; B, and A in shared memory, have descriptors."""
+    majors = "k mn" if a in ("f16", "bf16") else "k"
+    rows = "((4, 2, 8), (h, 4, e)) : ((32@tid_in_wg, e, 4@tid_in_wg), (2*e, 1@tid_in_wg, 1))"
+    return Tile(
+        {
+            "d": Atom(
+                "64, n", "S[((4, 2, 8), (n // 8, 4, 2)) : ((32@tid_in_wg, 2, 4@tid_in_wg), (4, 1@tid_in_wg, 1))]", element=d,
+                repeats="* M N",
+            ),
+            "a": Atom("64, k", f"S[{rows}]", element=a, repeats="* M K"),
+            "a_desc": Atom("64, k", element=a, repeats="* M K", place="descriptor", descriptor=WGMMA, majors=majors),
+            "b_desc": Atom("n, k", element=b, repeats="* N K", place="descriptor", descriptor=WGMMA, majors=majors),
+        },
+        names=f"m, n, k = .shape; e = 32 // bits({a}); h = k // (4 * e)",
+        order="* M N K",
+        chain={"scale_d": "1"},
+        implied={
+            "imm_scale_a": "1", "imm_scale_b": "1", "imm_trans_a": "major(a_desc)", "imm_trans_b": "major(b_desc)",
+        },
+    )  # fmt: skip
+
+
 def _product(
     name: str,
     summary: str,
@@ -66,6 +91,7 @@ def _product(
     operands: dict[str, Operand],
     *,
     since: tuple[Since, ...] = _SINCE,
+    tile: Tile | None = None,
 ) -> Entry:
     """An entry; types that differ came later than equal ones (the condition holds for no choice of types but 8-bit integers)."""
     return instruction(
@@ -79,6 +105,7 @@ def _product(
         issuer="warpgroup",
         completes="wgmma group",
         meaning=_MEANING,
+        tile=tile,
     )
 
 
@@ -109,6 +136,7 @@ wgmma_f16 = _product(
     """,
     _HALF_CHOICES,
     _matrices(_FLOATS, "f16x2"),
+    tile=_tile(".dtype", "f16", "f16"),
 )
 wgmma_bf16 = _product(
     "wgmma.mma_async (bf16)",
@@ -119,6 +147,7 @@ wgmma_bf16 = _product(
     """,
     _shapes(16),
     _matrices("f32", "bf16x2"),
+    tile=_tile("f32", "bf16", "bf16"),
 )
 wgmma_tf32 = _product(
     "wgmma.mma_async (tf32)",
@@ -126,6 +155,7 @@ wgmma_tf32 = _product(
     "wgmma.mma_async.sync.aligned.shape.f32.tf32.tf32 d, a_desc, b_desc, scale_d, imm_scale_a, imm_scale_b;",
     _shapes(8),
     _matrices("f32", "tf32"),
+    tile=_tile("f32", "tf32", "tf32"),
 )
 wgmma_fp8 = _product(
     "wgmma.mma_async (e4m3, e5m2)",
@@ -133,6 +163,7 @@ wgmma_fp8 = _product(
     "wgmma.mma_async.sync.aligned.shape.dtype.atype.btype d, a_desc, b_desc, scale_d, imm_scale_a, imm_scale_b;",
     _shapes(32) + _FP8_TYPES,
     _FP8,
+    tile=_tile(".dtype", ".atype", ".btype"),
 )
 wgmma_integer = _product(
     "wgmma.mma_async (s8, u8)",
@@ -140,6 +171,7 @@ wgmma_integer = _product(
     "wgmma.mma_async.sync.aligned.shape{.satfinite}.s32.atype.btype d, a_desc, b_desc, scale_d;",
     _shapes(32, _INTEGER_N) + _INTEGER_TYPES,
     _INTEGERS,
+    tile=_tile("s32", ".atype", ".btype"),
 )
 wgmma_bit = _product(
     "wgmma.mma_async (b1)",
@@ -147,6 +179,7 @@ wgmma_bit = _product(
     "wgmma.mma_async.sync.aligned.shape.s32.b1.b1.op.popc d, a_desc, b_desc, scale_d;",
     _shapes(256, _INTEGER_N) + ".op = { .and };",
     _matrices("s32", "b32"),
+    tile=_tile("s32", "b1", "b1"),
 )
 
 # ---- dense products, A in registers -----------------------------------------------------------------------------------
@@ -157,6 +190,7 @@ wgmma_f16_registers = _product(
     "wgmma.mma_async.sync.aligned.shape.dtype.f16.f16 d, a, b_desc, scale_d, imm_scale_a, imm_scale_b, imm_trans_b;",
     _HALF_CHOICES,
     _matrices(_FLOATS, "f16x2"),
+    tile=_tile(".dtype", "f16", "f16"),
 )
 wgmma_bf16_registers = _product(
     "wgmma.mma_async (bf16, A in registers)",
@@ -164,6 +198,7 @@ wgmma_bf16_registers = _product(
     "wgmma.mma_async.sync.aligned.shape.f32.bf16.bf16 d, a, b_desc, scale_d, imm_scale_a, imm_scale_b, imm_trans_b;",
     _shapes(16),
     _matrices("f32", "bf16x2"),
+    tile=_tile("f32", "bf16", "bf16"),
 )
 wgmma_tf32_registers = _product(
     "wgmma.mma_async (tf32, A in registers)",
@@ -171,6 +206,7 @@ wgmma_tf32_registers = _product(
     "wgmma.mma_async.sync.aligned.shape.f32.tf32.tf32 d, a, b_desc, scale_d, imm_scale_a, imm_scale_b;",
     _shapes(8),
     _matrices("f32", "tf32"),
+    tile=_tile("f32", "tf32", "tf32"),
 )
 wgmma_fp8_registers = _product(
     "wgmma.mma_async (e4m3, e5m2, A in registers)",
@@ -178,6 +214,7 @@ wgmma_fp8_registers = _product(
     "wgmma.mma_async.sync.aligned.shape.dtype.atype.btype d, a, b_desc, scale_d, imm_scale_a, imm_scale_b;",
     _shapes(32) + _FP8_TYPES,
     _FP8,
+    tile=_tile(".dtype", ".atype", ".btype"),
 )
 wgmma_integer_registers = _product(
     "wgmma.mma_async (s8, u8, A in registers)",
@@ -185,6 +222,7 @@ wgmma_integer_registers = _product(
     "wgmma.mma_async.sync.aligned.shape{.satfinite}.s32.atype.btype d, a, b_desc, scale_d;",
     _shapes(32, _INTEGER_N) + _INTEGER_TYPES,
     _INTEGERS,
+    tile=_tile("s32", ".atype", ".btype"),
 )
 wgmma_bit_registers = _product(
     "wgmma.mma_async (b1, A in registers)",
@@ -192,6 +230,7 @@ wgmma_bit_registers = _product(
     "wgmma.mma_async.sync.aligned.shape.s32.b1.b1.op.popc d, a, b_desc, scale_d;",
     _shapes(256, _INTEGER_N) + ".op = { .and };",
     _matrices("s32", "b32"),
+    tile=_tile("s32", "b1", "b1"),
 )
 
 # ---- sparse products --------------------------------------------------------------------------------------------------

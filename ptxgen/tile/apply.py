@@ -281,6 +281,8 @@ def _scalar(builder: Builder, match: Match, slot: Slot, contract: Operand, value
     where = here()
     if hasattr(value, "__ptxgen_value__") and not isinstance(value, Value):
         value = value.__ptxgen_value__(builder)
+    if contract.kind == "predicate" and contract.immediate and isinstance(value, int):
+        return ir.Int(int(value)), Given("int", str(int(value)), value=int(value))
     try:
         if not isinstance(value, Value):
             value = builder.scalar(value, TYPES["pred"] if contract.kind == "predicate" else match.type(contract.type))
@@ -294,7 +296,7 @@ def _emit(builder: Builder, opcode: str, operands: list[TileOperand], guard: ir.
     parts = [part for one in operands for part in one.parts]
     axes = common_axes(match, parts)
     for one in parts:
-        if isinstance(one, RegisterOperand) and one.contract.role == "out":
+        if isinstance(one, RegisterOperand) and one.contract.role != "in":
             one.check_distinct()
     places = {one.name: _places(one, axes) for one in parts}
     chained = _chained(match, parts, axes)
@@ -386,7 +388,7 @@ def _check_aliasing(
     outputs = [one for one in operands if isinstance(one, RegisterOperand) and one.contract.role != "in"]
     inputs = [one for one in operands if isinstance(one, RegisterOperand) and one.contract.role != "out"]
     for written, read in product(outputs, inputs):
-        if written.storage is not read.storage:
+        if written.storage is not read.storage or written is read:
             continue
         rows = places[written.name].tolist()
         writer: dict[int, int] = {}
