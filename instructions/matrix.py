@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from ptxgen.instructions.fragments import BYTES, COLLECTIVE, IN_BYTES, OPERANDS, PRODUCT, SAME_ACCUMULATOR, TILE, product_tile
 from ptxgen.instructions.language import Rule, Since, address, instruction, out, source
 from ptxgen.instructions.tiles import Atom, Tile
-
-_SYNC = {
-    ".sync": "Waits until all threads of the warp have come here.",
-    ".aligned": "All threads of the warp execute this very instruction.",
-}
 
 # ---- moves ------------------------------------------------------------------------------------------------------------
 
 _MOVE = {
-    **_SYNC,
+    **COLLECTIVE,
     ".shape": "Rows and columns of one matrix.",
     ".m8n8": "Eight rows of eight 16-bit elements.",
     ".m8n16": "Eight rows of 16 elements of 6 or 4 bits, each a byte in the register.",
@@ -116,67 +112,6 @@ movmatrix = instruction(
 
 # ---- products ---------------------------------------------------------------------------------------------------------
 
-_MMA = {
-    **_SYNC,
-    ".shape": "The product's extents: a is m x k, b is k x n, c and d are m x n.",
-    ".row": "a is row-major: a register's elements lie along k.",
-    ".col": "b is column-major: a register's elements lie along k.",
-    ".alayout": "Whether a register of a holds elements along k (.row) or along m (.col).",
-    ".blayout": "Whether a register of b holds elements along n (.row) or along k (.col).",
-    ".dtype": "The type of the result.",
-    ".atype": "The type of the elements of a.",
-    ".btype": "The type of the elements of b.",
-    ".ctype": "The type of the accumulator that is added.",
-    ".kind": "What the element types of a and b are combined from.",
-    ".kind::f8f6f4": "Elements of 8, 6 or 4 bits, each in its own byte, in any combination.",
-    ".satfinite": "A sum beyond the range of .s32 becomes its nearest end; without it the sum wraps.",
-    ".bitOp": "What replaces the multiplication of bits.",
-    ".xor": "Exclusive or.",
-    ".and": "And.",
-    ".popc": "Ones are counted where products would be added.",
-}
-
-# Registers of 32 bits in each of 32 lanes hold a matrix.
-_A, _B = "m(.shape) * k(.shape) * bits(.atype) / 1024", "n(.shape) * k(.shape) * bits(.btype) / 1024"
-_D, _C = "m(.shape) * n(.shape) * bits(.dtype) / 1024", "m(.shape) * n(.shape) * bits(.ctype) / 1024"
-_D_TYPE, _C_TYPE = (f"f16x2 if {name} in .f16 else {name}" for name in (".dtype", ".ctype"))
-_PACKED = "f16x2 if .atype in .f16 else bf16x2 if .atype in .bf16 else tf32 if .atype in .tf32 else b32 if .atype in .e4m3 .e5m2 else u32"
-
-_OPERANDS = {
-    "d": out(_D_TYPE, vector=_D, braced=True),
-    "a": source(_PACKED, vector=_A, braced=True, immediate=False),
-    "b": source(_PACKED, vector=_B, braced=True, immediate=False),
-    "c": source(_C_TYPE, vector=_C, braced=True),
-}
-# Row g + 8 * i of a and d, column g of b, belong to lanes 4 * g + t; along k (or n), lane t of them has e (or two) neighbours, then again
-# 4 * e further on. a is written (m, k), b (n, k), c and d (m, n).
-_FRAGMENTS = {
-    "d": Atom("m, n", "S[((i, 8), (4, 2)) : ((2, 4@laneid), (1@laneid, 1))]", element=".dtype", repeats="* M N"),
-    "a": Atom("m, k", "S[((i, 8), (h, 4, e)) : ((e, 4@laneid), (i*e, 1@laneid, 1))]", element=".atype", repeats="* M K"),
-    "b": Atom("n, k", "S[(8, (h, 4, e)) : (4@laneid, (e, 1@laneid, 1))]", element=".btype", repeats="* N K"),
-    "c": Atom("m, n", "S[((i, 8), (4, 2)) : ((2, 4@laneid), (1@laneid, 1))]", element=".ctype", repeats="* M N"),
-}
-
-
-def _tile(elements: str, fragments: dict[str, Atom] = _FRAGMENTS) -> Tile:
-    names = f"m, n, k = .shape; i = m // 8; e = {elements}; h = k // (4 * e)"
-    return Tile(fragments, names=names, order="* M N K", chain={"c": "d"})
-
-
-_TILE = _tile("32 // bits(.atype)")
-
-# Elements of 6 and 4 bits lie in bytes of their own.
-_IN_BYTES = {
-    **_FRAGMENTS,
-    "a": Atom("m, k", _FRAGMENTS["a"].layout, element=".atype if .atype in .e4m3 .e5m2 else b8", repeats="* M K"),
-    "b": Atom("n, k", _FRAGMENTS["b"].layout, element=".btype if .btype in .e4m3 .e5m2 else b8", repeats="* N K"),
-}
-
-_SAME_ACCUMULATOR = (
-    Rule("the accumulator has the type of the result", when=".dtype in .f16", need=".ctype in .f16"),
-    Rule("the accumulator has the type of the result", when=".dtype in .f32", need=".ctype in .f32"),
-)
-
 mma_f16 = instruction(
     "mma (f16)",
     section="9.7.16.5.14",
@@ -189,12 +124,12 @@ mma_f16 = instruction(
         .btype = { .f16 };
         .ctype = { .f16, .f32 };
     """,
-    operands=_OPERANDS,
-    rules=_SAME_ACCUMULATOR,
+    operands=OPERANDS,
+    rules=SAME_ACCUMULATOR,
     since=(Since("6.5", "sm_75+"), Since("7.0", "sm_80+", when=".shape in .m16n8k16")),
     issuer="warp",
-    tile=_TILE,
-    meaning=_MMA,
+    tile=TILE,
+    meaning=PRODUCT,
 )
 
 mma_bf16_tf32 = instruction(
@@ -209,7 +144,7 @@ mma_bf16_tf32 = instruction(
         .btype = { .bf16, .tf32 };
         .ctype = { .f32 };
     """,
-    operands=_OPERANDS,
+    operands=OPERANDS,
     rules=(
         Rule("a and b have the same type", when=".atype in .bf16", need=".btype in .bf16"),
         Rule("a and b have the same type", when=".atype in .tf32", need=".btype in .tf32"),
@@ -218,8 +153,8 @@ mma_bf16_tf32 = instruction(
     ),
     since=(Since("7.0", "sm_80+"),),
     issuer="warp",
-    tile=_TILE,
-    meaning=_MMA,
+    tile=TILE,
+    meaning=PRODUCT,
 )
 
 mma_f8 = instruction(
@@ -234,12 +169,12 @@ mma_f8 = instruction(
         .btype = { .e4m3, .e5m2 };
         .ctype = { .f16, .f32 };
     """,
-    operands=_OPERANDS,
-    rules=_SAME_ACCUMULATOR,
+    operands=OPERANDS,
+    rules=SAME_ACCUMULATOR,
     since=(Since("8.4", "sm_89+"), Since("8.7", when=".dtype in .f16 or .shape in .m16n8k16")),
     issuer="warp",
-    tile=_TILE,
-    meaning=_MMA,
+    tile=TILE,
+    meaning=PRODUCT,
 )
 
 mma_f8f6f4 = instruction(
@@ -258,20 +193,16 @@ mma_f8f6f4 = instruction(
         .btype = { .e4m3, .e5m2, .e3m2, .e2m3, .e2m1 };
         .ctype = { .f16, .f32 };
     """,
-    operands={
-        **_OPERANDS,
-        "a": source("b32", vector="m(.shape) * k(.shape) / 128", braced=True, immediate=False),
-        "b": source("b32", vector="n(.shape) * k(.shape) / 128", braced=True, immediate=False),
-    },
-    rules=_SAME_ACCUMULATOR,
+    operands=BYTES,
+    rules=SAME_ACCUMULATOR,
     since=(
         Since("8.6", _NARROW),
         Since("8.7", when=".dtype in .f16"),
         Since("8.7", "sm_120f", when=".atype in .e3m2 .e2m3 .e2m1 or .btype in .e3m2 .e2m3 .e2m1"),
     ),
     issuer="warp",
-    tile=_tile("4", _IN_BYTES),
-    meaning=_MMA,
+    tile=product_tile("4", IN_BYTES),
+    meaning=PRODUCT,
 )
 
 mma_f64 = instruction(
@@ -294,8 +225,8 @@ mma_f64 = instruction(
     },
     since=(Since("7.0", "sm_80+"), Since("7.8", "sm_90+", when=".shape in .m16n8k4 .m16n8k8 .m16n8k16")),
     issuer="warp",
-    tile=_tile("1"),
-    meaning=_MMA,
+    tile=product_tile("1"),
+    meaning=PRODUCT,
 )
 
 mma_s8 = instruction(
@@ -310,11 +241,11 @@ mma_s8 = instruction(
         .btype = { .s8, .u8 };
         .ctype = { .s32 };
     """,
-    operands=_OPERANDS,
+    operands=OPERANDS,
     since=(Since("6.5", "sm_75+"), Since("7.0", "sm_80+", when=".shape in .m16n8k16 .m16n8k32")),
     issuer="warp",
-    tile=_TILE,
-    meaning=_MMA,
+    tile=TILE,
+    meaning=PRODUCT,
 )
 
 mma_s4 = instruction(
@@ -329,11 +260,11 @@ mma_s4 = instruction(
         .btype = { .s4, .u4 };
         .ctype = { .s32 };
     """,
-    operands=_OPERANDS,
+    operands=OPERANDS,
     since=(Since("6.5", "sm_75+"), Since("7.0", "sm_80+", when=".shape in .m16n8k32 .m16n8k64")),
     issuer="warp",
-    tile=_TILE,
-    meaning=_MMA,
+    tile=TILE,
+    meaning=PRODUCT,
 )
 
 mma_b1 = instruction(
@@ -349,15 +280,15 @@ mma_b1 = instruction(
         .ctype = { .s32 };
         .bitOp = { .xor, .and };
     """,
-    operands=_OPERANDS,
+    operands=OPERANDS,
     since=(
         Since("7.0", "sm_75+"),
         Since("7.0", "sm_80+", when=".shape in .m16n8k128 .m16n8k256"),
         Since("7.1", "sm_80+", when=".bitOp in .and"),
     ),
     issuer="warp",
-    tile=_TILE,
-    meaning=_MMA,
+    tile=TILE,
+    meaning=PRODUCT,
 )
 
 # Product q has lanes 4 * q to 4 * q + 3 and the same 16 further on, which hold the second half of the rows.
@@ -390,14 +321,14 @@ mma_m8n8k4 = instruction(
         .ctype = { .f16, .f32 };
     """,
     operands={
-        "d": out(_D_TYPE, vector="4 if .dtype in .f16 else 8", braced=True),
+        "d": out(OPERANDS["d"].type, vector="4 if .dtype in .f16 else 8", braced=True),
         "a": source("f16x2", vector=2, braced=True, immediate=False),
         "b": source("f16x2", vector=2, braced=True, immediate=False),
-        "c": source(_C_TYPE, vector="4 if .ctype in .f16 else 8", braced=True),
+        "c": source(OPERANDS["c"].type, vector="4 if .ctype in .f16 else 8", braced=True),
     },
     rules=(Rule("an .f32 accumulator makes an .f32 result", when=".ctype in .f32", need=".dtype in .f32"),),
     since=(Since("6.4"),),
     issuer="warp",
     tile=_QUARTERS,
-    meaning=_MMA,
+    meaning=PRODUCT,
 )
