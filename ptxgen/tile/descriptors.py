@@ -34,6 +34,7 @@ __all__ = ["DescriptorOperand"]
 
 _SPANS: dict[Swizzle | None, int] = {None: 0, Swizzle.B32: 32, Swizzle.B64: 64, Swizzle.B128: 128}
 _LEAD, _STRIDE = Symbol("lead"), Symbol("stride")
+_WINDOW = 1 << 18  # bytes that a descriptor's 14-bit start reaches
 _UNIT = 16  # bytes that addresses and offsets in a descriptor are counted in
 
 
@@ -196,7 +197,9 @@ class DescriptorOperand(ViewOperand):
         into = builder.prologue if isinstance(base, ir.Sym) or self.addresses.in_prologue(base) else None
 
         def make() -> Value:
-            units = compute(builder, "shr.u32", u32, operand(start), integer(4), into=into)
+            # In a cluster, bits above the shared window's 256 KiB name the CTA; they must not reach the next field.
+            within = compute(builder, "and.b32", u32, operand(start), integer(_WINDOW - 1), into=into)
+            units = compute(builder, "shr.u32", u32, operand(within), integer(4), into=into)
             wide = compute(builder, "cvt.u64.u32", u64, operand(units), into=into)
             constant = ir.Int(word, radix=16), Given("int", hex(word), value=word)
             return compute(builder, "or.b64", u64, operand(wide), constant, into=into)
