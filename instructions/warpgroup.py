@@ -307,7 +307,7 @@ _ORDER = {".sync": _MEANING[".sync"], ".aligned": _MEANING[".aligned"]}
 wgmma_fence = instruction(
     "wgmma.fence",
     section="9.7.17.7.1",
-    summary="Orders earlier accesses to registers before the products behind it: the first one, and one whose registers were written between.",
+    summary="Orders earlier accesses to registers before the products behind it: the first, and one whose registers were written between.",
     syntax="wgmma.fence.sync.aligned;",
     since=_SINCE,
     issuer="warpgroup",
