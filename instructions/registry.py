@@ -50,6 +50,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "fence": ("createpolicy", "fence", "getctarank", "griddepcontrol", "mapa", "membar"),
     "mbarrier": ("mbarrier",),
     "warpgroup": ("setmaxnreg", "wgmma"),
+    "tensor_memory": ("tcgen05",),
     "scaled": ("mma",),
     "sparse": ("mma",),
     "matrix": ("ldmatrix", "mma", "movmatrix", "stmatrix"),

@@ -11,7 +11,7 @@ __all__ = ["is_known", "is_of_the_isa"]
 _ISA = frozenset({
     "alloca", "applypriority", "atom", "brkpt", "clusterlaunchcontrol", "discard",
     "istypep", "multimem", "nanosleep", "pmevent", "prefetch", "prefetchu", "red",
-    "stackrestore", "stacksave", "suld", "suq", "sured", "sust", "tcgen05", "tensormap", "tex", "tld4", "trap",
+    "stackrestore", "stacksave", "suld", "suq", "sured", "sust", "tensormap", "tex", "tld4", "trap",
     "txq", "vabsdiff", "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2", "vavrg4", "vmad", "vmax", "vmax2",
     "vmax4", "vmin", "vmin2", "vmin4", "vset", "vset2", "vset4", "vshl", "vshr", "vsub", "vsub2", "vsub4", "wmma",
 })  # fmt: skip

@@ -1,0 +1,472 @@
+"""Tensor memory: its allocation, moves to and from it, and the products that it takes part in (ISA 9.7.18)."""
+
+from __future__ import annotations
+
+from ptxgen.instructions.language import Entry, Operand, Rule, Since, address, immediate, instruction, out, predicate, source
+
+_FAMILIES = "sm_100f sm_110f"
+_EXACT = "sm_100a sm_103a sm_107a sm_110a"
+_BASE = Since("8.6", _FAMILIES)
+_CTA_GROUP = ".cta_group = { .cta_group::1, .cta_group::2 };"
+_TENSOR = address("in", "b32", space="tensor")
+_GROUP = {
+    ".cta_group": "The blocks whose tensor memory takes part; the same in all tcgen05 instructions of a kernel.",
+    ".cta_group::1": "The thread's own block.",
+    ".cta_group::2": "The block and its partner: the pair whose ranks differ in the last bit.",
+}
+_SYNC = {
+    ".sync": "Waits until all threads of the warp have come here.",
+    ".aligned": "All threads of the warp execute this very instruction.",
+}
+
+# ---- allocation -------------------------------------------------------------------------------------------------------
+
+_COLUMNS = source("u32", values=(32, 64, 128, 256, 512))
+
+tcgen05_alloc = instruction(
+    "tcgen05.alloc",
+    section="9.7.18.7.1",
+    summary="Allocates columns of tensor memory, waiting until so many are free, and writes their address to shared memory.",
+    syntax="tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], n_cols;",
+    choices=_CTA_GROUP,
+    operands={"dst": address("out", "b32", space=".shared::cta"), "n_cols": _COLUMNS},
+    since=(_BASE,),
+    issuer="warp",
+    meaning={**_GROUP, **_SYNC, ".shared::cta": "The address is in the block's shared memory; left out, it is generic."},
+)
+
+tcgen05_dealloc = instruction(
+    "tcgen05.dealloc",
+    section="9.7.18.7.1",
+    summary="Frees columns of tensor memory; a kernel frees all that it has allocated before it ends.",
+    syntax="tcgen05.dealloc.cta_group.sync.aligned.b32 taddr, n_cols;",
+    choices=_CTA_GROUP,
+    operands={"taddr": source("u32"), "n_cols": _COLUMNS},
+    since=(_BASE,),
+    issuer="warp",
+    meaning={**_GROUP, **_SYNC},
+)
+
+tcgen05_relinquish_alloc_permit = instruction(
+    "tcgen05.relinquish_alloc_permit",
+    section="9.7.18.7.1",
+    summary="Says that the block allocates no more, so that other blocks on the multiprocessor may.",
+    syntax="tcgen05.relinquish_alloc_permit.cta_group.sync.aligned;",
+    choices=_CTA_GROUP,
+    since=(_BASE,),
+    issuer="warp",
+    meaning={**_GROUP, **_SYNC},
+)
+
+# ---- registers --------------------------------------------------------------------------------------------------------
+
+_SHAPES = """
+    .shape1 = { .16x64b, .16x128b, .16x256b, .32x32b };
+    .shape2 = { .16x32bx2 };
+    .num = { .x1, .x2, .x4, .x8, .x16, .x32, .x64, .x128 };
+"""
+_REGISTERS = ".num * 4 if .shape1 in .16x256b else .num * 2 if .shape1 in .16x128b else .num"
+_AT_MOST_128 = (
+    Rule(".16x256b takes four registers for each repetition, and at most 128", when=".shape1 in .16x256b",
+         need=".num in .x1 .x2 .x4 .x8 .x16 .x32"),
+    Rule(".16x128b takes two registers for each repetition, and at most 128", when=".shape1 in .16x128b", need="not .num in .x128"),
+)  # fmt: skip
+# ptxas 13.5 takes any constant; tensor memory has 512 columns.
+_HALF_OFFSET = immediate("u32", range(512))
+_MOVED = {
+    **_SYNC,
+    ".shape1": "Lanes and bits of one repetition; a warp reaches the 32 lanes from 32 times its number modulo 4 on.",
+    ".shape2": "Lanes and bits of one repetition.",
+    ".shape3": "Lanes and bits of one repetition.",
+    ".shape4": "Lanes and bits of one repetition.",
+    ".16x64b": "16 lanes, two columns.",
+    ".16x128b": "16 lanes, four columns.",
+    ".16x256b": "16 lanes, eight columns.",
+    ".32x32b": "32 lanes, one column: a lane each thread.",
+    ".16x32bx2": "16 lanes, one column, and the same as far behind as the last operand says.",
+    ".num": "How often the shape is repeated along the columns.",
+}
+
+tcgen05_ld = instruction(
+    "tcgen05.ld",
+    section="9.7.18.8.3",
+    summary="Loads the warp's lanes of tensor memory into registers, which are not to be touched until tcgen05.wait::ld.",
+    syntax="""
+        tcgen05.ld.sync.aligned.shape1.num{.pack}.b32 r, [taddr];
+        tcgen05.ld.sync.aligned.shape2.num{.pack}.b32 r, [taddr], imm_half_split_off;
+    """,
+    choices=f"""
+        {_SHAPES}
+        .pack = {{ .pack::16b }};
+    """,
+    operands={"r": out("b32", vector=_REGISTERS, braced=True), "taddr": _TENSOR, "imm_half_split_off": _HALF_OFFSET},
+    rules=_AT_MOST_128,
+    since=(_BASE,),
+    issuer="warp",
+    completes="tcgen05.wait::ld",
+    meaning={**_MOVED, ".pack": "How columns go into registers.", ".pack::16b": "The lower halves of two columns in each register."},
+)
+
+tcgen05_ld_red = instruction(
+    "tcgen05.ld.red",
+    section="9.7.18.8.3",
+    summary="Loads as tcgen05.ld does, and gives each thread the smallest or largest of its values as well.",
+    syntax="""
+        tcgen05.ld.red.sync.aligned.shape3.num.redOp{.abs}{.NaN}.f32 r, redval, [taddr];
+        tcgen05.ld.red.sync.aligned.shape4.num.redOp{.abs}{.NaN}.f32 r, redval, [taddr], imm_half_split_off;
+        tcgen05.ld.red.sync.aligned.shape3.num.redOp.type r, redval, [taddr];
+        tcgen05.ld.red.sync.aligned.shape4.num.redOp.type r, redval, [taddr], imm_half_split_off;
+    """,
+    choices="""
+        .shape3 = { .32x32b };
+        .shape4 = { .16x32bx2 };
+        .num = { .x2, .x4, .x8, .x16, .x32, .x64, .x128 };
+        .redOp = { .min, .max };
+        .type = { .u32, .s32 };
+    """,
+    operands={
+        "r": out(".type", vector=".num", braced=True),
+        "redval": out(".type"),
+        "taddr": _TENSOR,
+        "imm_half_split_off": _HALF_OFFSET,
+    },
+    since=(Since("8.8", "sm_103f sm_110f"),),
+    issuer="warp",
+    completes="tcgen05.wait::ld",
+    meaning={
+        **_MOVED,
+        ".redOp": "Which value.",
+        ".min": "The smallest.",
+        ".max": "The largest.",
+        ".abs": "Compares absolute values.",
+        ".NaN": "NaN where any value is; left out, NaN is ignored.",
+        ".type": "How values are compared.",
+    },
+)
+
+tcgen05_st = instruction(
+    "tcgen05.st",
+    section="9.7.18.8.4",
+    summary="Stores registers to the warp's lanes of tensor memory; done when tcgen05.wait::st is.",
+    syntax="""
+        tcgen05.st.sync.aligned.shape1.num{.unpack}.b32 [taddr], r;
+        tcgen05.st.sync.aligned.shape2.num{.unpack}.b32 [taddr], imm_half_split_off, r;
+    """,
+    choices=f"""
+        {_SHAPES}
+        .unpack = {{ .unpack::16b }};
+    """,
+    operands={
+        "taddr": address("out", "b32", space="tensor"),
+        "r": source("b32", vector=_REGISTERS, braced=True, immediate=False),
+        "imm_half_split_off": _HALF_OFFSET,
+    },
+    rules=_AT_MOST_128,
+    since=(_BASE,),
+    issuer="warp",
+    completes="tcgen05.wait::st",
+    meaning={**_MOVED, ".unpack": "How registers go into columns.", ".unpack::16b": "Each half of a register in a column of its own."},
+)
+
+tcgen05_wait = instruction(
+    "tcgen05.wait",
+    section="9.7.18.8.5",
+    summary="Waits until the thread's loads from, or stores to, tensor memory are done.",
+    syntax="tcgen05.wait_operation.sync.aligned;",
+    choices=".wait_operation = { .wait::ld, .wait::st };",
+    since=(_BASE,),
+    issuer="warp",
+    meaning={
+        **_SYNC,
+        ".wait_operation": "What is waited for.",
+        ".wait::ld": "Loads: their registers may be read, and the columns written.",
+        ".wait::st": "Stores.",
+    },
+)
+
+# ---- shared memory, and moves inside ----------------------------------------------------------------------------------
+
+_WARPS_64 = ".warpx2::02_13 .warpx2::01_23"
+
+tcgen05_cp = instruction(
+    "tcgen05.cp",
+    section="9.7.18.9.2",
+    summary="Copies a matrix that a descriptor names from shared memory into tensor memory.",
+    syntax="tcgen05.cp.cta_group.shape{.multicast}{.dst_src_fmt} [taddr], s_desc;",
+    choices=f"""
+        {_CTA_GROUP}
+        .shape = {{ .128x256b, .4x256b, .128x128b, .64x128b, .32x128b }};
+        .multicast = {{ .warpx2::02_13, .warpx2::01_23, .warpx4 }};
+        .dst_src_fmt = {{ .b8x16.b6x16_p32, .b8x16.b4x16_p64 }};
+    """,
+    operands={"taddr": address("out", "b32", space="tensor"), "s_desc": source("u64")},
+    rules=(
+        Rule(".64x128b goes to pairs of warps", when=".shape in .64x128b", need=f".multicast in {_WARPS_64}"),
+        Rule("pairs of warps take .64x128b", when=f".multicast in {_WARPS_64}", need=".shape in .64x128b"),
+        Rule(".32x128b goes to four warps", when=".shape in .32x128b", need=".multicast in .warpx4"),
+        Rule("four warps take .32x128b", when=".multicast in .warpx4", need=".shape in .32x128b"),
+    ),
+    since=(_BASE,),
+    issuer="one",
+    completes="tcgen05 commit",
+    meaning={
+        **_GROUP,
+        ".shape": "Lanes and bits that are copied.",
+        ".multicast": "The warps whose lanes each get a copy.",
+        ".warpx2::02_13": "Half of it to warps 0 and 2, half to warps 1 and 3.",
+        ".warpx2::01_23": "Half of it to warps 0 and 1, half to warps 2 and 3.",
+        ".warpx4": "All of it to each of the four warps.",
+        ".dst_src_fmt": "How narrow elements are unpacked to bytes.",
+        ".b8x16.b6x16_p32": "16 elements of 6 bits and 32 bits of padding.",
+        ".b8x16.b4x16_p64": "16 elements of 4 bits and 64 bits of padding.",
+    },
+)
+
+tcgen05_shift = instruction(
+    "tcgen05.shift",
+    section="9.7.18.9.3",
+    summary="Moves 32 bytes of every lane, but for the last one, down by one lane.",
+    syntax="tcgen05.shift.cta_group.down [taddr];",
+    choices=_CTA_GROUP,
+    operands={"taddr": address("inout", "b32", space="tensor")},
+    since=(Since("8.6", _EXACT),),
+    issuer="one",
+    completes="tcgen05 commit",
+    meaning={**_GROUP, ".down": "Lane i takes what lane i + 1 held."},
+)
+
+# ---- products ---------------------------------------------------------------------------------------------------------
+
+_OPERANDS: dict[str, Operand] = {
+    "d_tmem": address("inout", "b32", space="tensor"),
+    "a_desc": source("u64"),
+    "a_tmem": _TENSOR,
+    "b_desc": source("u64"),
+    "sp_meta_tmem": _TENSOR,
+    "idesc": source("u32"),
+    "disable_output_lane": source("b32", vector="4 if .cta_group in .cta_group::1 else 8", immediate=False),
+    "scale_a_tmem": _TENSOR,
+    "scale_b_tmem": _TENSOR,
+    "enable_input_d": predicate(negatable=True, immediate=True),
+    "scale_input_d": immediate("u32", range(16)),
+    "zero_column_mask_desc": source("u64"),
+}
+_KINDS = ".kind = { .kind::f16, .kind::tf32, .kind::f8f6f4, .kind::i8 };"
+_SCALED = """
+    .kind = { .kind::mxf8f6f4, .kind::mxf4, .kind::mxf4nvf4 };
+    .scale_vectorsize = { .scale_vec::1X, .scale_vec::2X, .scale_vec::4X, .block16, .block32 };
+"""
+
+
+def _collectors(buffers: str) -> str:
+    """``.collector_usage = { .collector::a::fill, ... };`` for each buffer and each of its uses."""
+    used = (f".collector::{buffer}::{use}" for buffer in buffers.split() for use in ("fill", "use", "lastuse", "discard"))
+    return f".collector_usage = {{ {', '.join(used)} }};"
+
+
+_RULES = (
+    Rule("a scale for the accumulator is for .kind::f16 and .kind::tf32", when="scale_input_d", need=".kind in .kind::f16 .kind::tf32"),
+    Rule("with .ashift the collector can only give A away", when=".ashift and .collector_usage",
+         need=".collector_usage in .collector::a::lastuse .collector::a::discard"),
+)  # fmt: skip
+_SINCE = (
+    _BASE,
+    Since("8.6", "sm_100a sm_110a", when=".kind in .kind::i8"),
+    Since("8.6", "sm_100f", when="scale_input_d"),
+)
+_SCALE_RULES = (
+    Rule(".kind::mxf8f6f4 has a scale for every 32 elements: .scale_vec::1X or .block32",
+         when=".kind in .kind::mxf8f6f4 and .scale_vectorsize", need=".scale_vectorsize in .scale_vec::1X .block32"),
+    Rule(".kind::mxf4 has a scale for every 32 elements: .scale_vec::2X or .block32",
+         when=".kind in .kind::mxf4 and .scale_vectorsize", need=".scale_vectorsize in .scale_vec::2X .block32"),
+    Rule(".kind::mxf4nvf4 says how many elements share a scale: .scale_vec::2X, .scale_vec::4X, .block16 or .block32",
+         when=".kind in .kind::mxf4nvf4", need=".scale_vectorsize in .scale_vec::2X .scale_vec::4X .block16 .block32"),
+)  # fmt: skip
+_SCALE_SINCE = (
+    _BASE,
+    Since("8.7", when=".kind in .kind::mxf4nvf4"),
+    Since("8.6", _EXACT, when=".scale_vectorsize in .scale_vec::1X .scale_vec::2X .scale_vec::4X"),
+    Since("8.8", when=".scale_vectorsize in .block16 .block32"),
+    Since("8.6", _EXACT, when=".sp and .kind in .kind::mxf4 .kind::mxf4nvf4"),
+)
+_MEANING = {
+    **_GROUP,
+    ".kind": "The types of A and B; the instruction descriptor idesc says which of them, the shape and more.",
+    ".kind::f16": "16-bit floats.",
+    ".kind::tf32": "tf32.",
+    ".kind::f8f6f4": "Floats of 8, 6 and 4 bits.",
+    ".kind::i8": "8-bit integers.",
+    ".kind::mxf8f6f4": "Floats of 8, 6 and 4 bits with scales of their own.",
+    ".kind::mxf4": "4-bit floats with scales of their own.",
+    ".kind::mxf4nvf4": "4-bit floats with scales for 16 or 32 elements.",
+    ".block_scale": "A and B are multiplied by scales in tensor memory first.",
+    ".scale_vectorsize": "How many elements of a row share a scale.",
+    ".scale_vec::1X": "One scale for a row of the instruction's A.",
+    ".scale_vec::2X": "Two.",
+    ".scale_vec::4X": "Four.",
+    ".block16": "One scale for 16 elements.",
+    ".block32": "One scale for 32 elements.",
+    ".ashift": "Row i of A is taken from row i + 1, but for the last one.",
+    ".collector_usage": "What happens to the buffer that holds an operand for the instructions that follow; left out, it is discarded.",
+    ".sp": "Half of A's elements are zero and not stored; sp_meta_tmem tells which ones are.",
+    ".ws": "B stays in a buffer while A changes; the rows of D lie in other lanes.",
+}
+_SUMMARY = "Adds the product of a matrix A, in shared or tensor memory, and a matrix B in shared memory to one in tensor memory"
+
+
+def _product(
+    name: str,
+    section: str,
+    what: str,
+    syntax: str,
+    choices: str,
+    *,
+    rules: tuple[Rule, ...] = (),
+    since: tuple[Since, ...] = _SINCE,
+) -> Entry:
+    return instruction(
+        name,
+        section=section,
+        summary=f"{_SUMMARY}{what}.",
+        syntax=syntax,
+        choices=choices,
+        operands=_OPERANDS,
+        rules=rules,
+        since=since,
+        issuer="one",
+        completes="tcgen05 commit",
+        meaning=_MEANING,
+    )
+
+
+tcgen05_mma = _product(
+    "tcgen05.mma",
+    "9.7.18.10.9.1",
+    "",
+    """
+    tcgen05.mma.cta_group.kind{.collector_usage} [d_tmem], a_desc, b_desc, idesc{, disable_output_lane}, enable_input_d;
+    tcgen05.mma.cta_group.kind{.collector_usage}
+        [d_tmem], a_desc, b_desc, idesc{, disable_output_lane}, enable_input_d, scale_input_d;
+    tcgen05.mma.cta_group.kind{.ashift}{.collector_usage}
+        [d_tmem], [a_tmem], b_desc, idesc{, disable_output_lane}, enable_input_d;
+    tcgen05.mma.cta_group.kind{.ashift}{.collector_usage}
+        [d_tmem], [a_tmem], b_desc, idesc{, disable_output_lane}, enable_input_d, scale_input_d;
+    """,
+    f"{_CTA_GROUP} {_KINDS} {_collectors('a')}",
+    rules=_RULES,
+)
+
+tcgen05_mma_block_scale = _product(
+    "tcgen05.mma (block scale)",
+    "9.7.18.10.9.1",
+    ", each element times the scale of its block",
+    """
+    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector_usage}
+        [d_tmem], a_desc, b_desc, idesc, [scale_a_tmem], [scale_b_tmem], enable_input_d;
+    tcgen05.mma.cta_group.kind.block_scale{.scale_vectorsize}{.collector_usage}
+        [d_tmem], [a_tmem], b_desc, idesc, [scale_a_tmem], [scale_b_tmem], enable_input_d;
+    """,
+    f"{_CTA_GROUP} {_SCALED} {_collectors('a')}",
+    rules=_SCALE_RULES,
+    since=_SCALE_SINCE,
+)
+
+tcgen05_mma_sp = _product(
+    "tcgen05.mma.sp",
+    "9.7.18.10.9.2",
+    "; half of A is zero",
+    """
+    tcgen05.mma.sp.cta_group.kind{.collector_usage}
+        [d_tmem], a_desc, b_desc, [sp_meta_tmem], idesc{, disable_output_lane}, enable_input_d;
+    tcgen05.mma.sp.cta_group.kind{.collector_usage}
+        [d_tmem], a_desc, b_desc, [sp_meta_tmem], idesc{, disable_output_lane}, enable_input_d, scale_input_d;
+    tcgen05.mma.sp.cta_group.kind{.ashift}{.collector_usage}
+        [d_tmem], [a_tmem], b_desc, [sp_meta_tmem], idesc{, disable_output_lane}, enable_input_d;
+    tcgen05.mma.sp.cta_group.kind{.ashift}{.collector_usage}
+        [d_tmem], [a_tmem], b_desc, [sp_meta_tmem], idesc{, disable_output_lane}, enable_input_d, scale_input_d;
+    """,
+    f"{_CTA_GROUP} {_KINDS} {_collectors('a')}",
+    rules=_RULES,
+)
+
+tcgen05_mma_sp_block_scale = _product(
+    "tcgen05.mma.sp (block scale)",
+    "9.7.18.10.9.2",
+    "; half of A is zero, and each element is taken times the scale of its block",
+    """
+    tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector_usage}
+        [d_tmem], a_desc, b_desc, [sp_meta_tmem], idesc, [scale_a_tmem], [scale_b_tmem], enable_input_d;
+    tcgen05.mma.sp.cta_group.kind.block_scale{.scale_vectorsize}{.collector_usage}
+        [d_tmem], [a_tmem], b_desc, [sp_meta_tmem], idesc, [scale_a_tmem], [scale_b_tmem], enable_input_d;
+    """,
+    f"{_CTA_GROUP} {_SCALED} {_collectors('a')}",
+    rules=_SCALE_RULES,
+    since=_SCALE_SINCE,
+)
+
+tcgen05_mma_ws = _product(
+    "tcgen05.mma.ws",
+    "9.7.18.10.9.3",
+    "; B stays while A changes",
+    """
+    tcgen05.mma.ws.cta_group::1.kind{.collector_usage} [d_tmem], a_desc, b_desc, idesc, enable_input_d{, zero_column_mask_desc};
+    tcgen05.mma.ws.cta_group::1.kind{.collector_usage} [d_tmem], [a_tmem], b_desc, idesc, enable_input_d{, zero_column_mask_desc};
+    """,
+    f"{_KINDS} {_collectors('b0 b1 b2 b3')}",
+)
+
+tcgen05_mma_ws_sp = _product(
+    "tcgen05.mma.ws.sp",
+    "9.7.18.10.9.4",
+    "; half of A is zero, and B stays while A changes",
+    """
+    tcgen05.mma.ws.sp.cta_group::1.kind{.collector_usage}
+        [d_tmem], a_desc, b_desc, [sp_meta_tmem], idesc, enable_input_d{, zero_column_mask_desc};
+    tcgen05.mma.ws.sp.cta_group::1.kind{.collector_usage}
+        [d_tmem], [a_tmem], b_desc, [sp_meta_tmem], idesc, enable_input_d{, zero_column_mask_desc};
+    """,
+    f"{_KINDS} {_collectors('b0 b1 b2 b3')}",
+)
+
+# ---- completion and order ---------------------------------------------------------------------------------------------
+
+tcgen05_commit = instruction(
+    "tcgen05.commit",
+    section="9.7.18.12.1",
+    summary="Has an mbarrier arrived at once all tcgen05 copies, shifts and products that the thread has issued before are done.",
+    syntax="tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}{.multicast}.b64 [mbar]{, cta_mask};",
+    choices=f"""
+        {_CTA_GROUP}
+        .multicast = {{ .multicast::cluster }};
+    """,
+    operands={"mbar": address("inout", "b64", space=".shared::cluster"), "cta_mask": source("u16", values=range(1 << 16))},
+    rules=(
+        Rule("a mask of blocks is given exactly where .multicast::cluster is", when="cta_mask", need=".multicast"),
+        Rule("a mask of blocks is given exactly where .multicast::cluster is", when=".multicast", need="cta_mask"),
+    ),
+    since=(_BASE,),
+    issuer="one",
+    completes="mbarrier arrival",
+    meaning={
+        **_GROUP,
+        ".mbarrier::arrive::one": "One arrival, with the effect of tcgen05.fence::before_thread_sync.",
+        ".shared::cluster": "The mbarrier lies in the cluster's shared memory; left out, the address is generic.",
+        ".multicast": "The mbarrier at the same offset in each block that cta_mask names.",
+        ".multicast::cluster": "Blocks of the cluster.",
+    },
+)
+
+tcgen05_fence = instruction(
+    "tcgen05.fence",
+    section="9.7.18.11.1",
+    summary="Orders the thread's tcgen05 instructions against a synchronisation with other threads.",
+    syntax="""
+        tcgen05.fence::before_thread_sync;
+        tcgen05.fence::after_thread_sync;
+    """,
+    since=(_BASE,),
+    meaning={
+        ".fence::before_thread_sync": "Those before it come before the synchronisation that follows.",
+        ".fence::after_thread_sync": "Those behind it come after the synchronisation before.",
+    },
+)
