@@ -24,7 +24,7 @@ PRODUCT = {
     ".btype": "The type of the elements of b.",
     ".ctype": "The type of the accumulator that is added.",
     ".kind": "What the element types of a and b are combined from.",
-    ".kind::f8f6f4": "Elements of 8, 6 or 4 bits, each in its own byte, in any combination.",
+    ".kind::f8f6f4": "Elements of 8, 6 or 4 bits in any combination, each in its own byte: six bits at its bottom, four in bits 2 to 5.",
     ".satfinite": "A sum beyond the range of .s32 becomes its nearest end; without it the sum wraps.",
     ".bitOp": "What replaces the multiplication of bits.",
     ".xor": "Exclusive or.",

@@ -12,7 +12,7 @@ SCALED = {
     ".block_scale": "Each block of a row of a, and of a column of b, is multiplied by a power of two or a narrow float of its own.",
     ".kind::mxf4": "Elements of 4 bits, eight a register, with .ue8m0 scales.",
     ".kind::mxf4nvf4": "Elements of 4 bits, eight a register, with .ue8m0 or .ue4m3 scales.",
-    ".kind::mxf8f6f4": "Elements of 8, 6 or 4 bits, each in its own byte, with .ue8m0 scales.",
+    ".kind::mxf8f6f4": "As .kind::f8f6f4, with .ue8m0 scales.",
     ".scale_vec_size": "How many scales a row of a, and a column of b, has.",
     ".scale_vec::1X": "One scale a row.",
     ".scale_vec::2X": "Two scales a row.",
