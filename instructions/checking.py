@@ -312,8 +312,13 @@ def _symbol_problem(match: Match, contract: Operand, one: Given, demanded: Type)
 
 
 def _space_problem(match: Match, contract: Operand, one: Given) -> str:
-    space = match.value(contract.space) if contract.space.startswith(".") else contract.space
-    if one.space and space and one.space != space.partition("::")[0]:
+    chosen = contract.space.startswith(".")
+    space = match.value(contract.space) if chosen else contract.space
+    if not one.space or not space or one.space == space:
+        return ""
+    # An address in another block's shared memory is none in the own block's; a contract that leaves the block open takes both.
+    elsewhere = chosen and one.space == "shared::cluster"
+    if elsewhere or one.space.partition("::")[0] != space.partition("::")[0]:
         return f"{one.text} lies in .{one.space}, not in .{space}"
     return ""
 
@@ -349,7 +354,7 @@ def allowed_values(contract: Operand, index: int) -> tuple[int, ...] | range | N
     values = contract.values
     if isinstance(values, tuple) and isinstance(values[0], range):
         values = values[index]
-    return values  # type: ignore[return-value]
+    return values
 
 
 def _float_bits(text: str) -> int:

@@ -43,6 +43,18 @@ _HOMES: dict[str, str] = {
     ),
     "range": "ptxgen.tracing.control:range_",
     **dict.fromkeys(("ptx", "sink"), "ptxgen.tracing.raw"),
+    "mbarrier": "ptxgen.tracing.handles.mbarriers",
+    "pipeline_state": "ptxgen.tracing.handles.pipeline",
+    **dict.fromkeys(
+        ("elect", "named_barrier", "setmaxnreg", "warp_uniform", "wgmma_commit", "wgmma_fence", "wgmma_wait"),
+        "ptxgen.tracing.handles.groups",
+    ),
+    **dict.fromkeys(
+        ("bulk_commit", "bulk_wait", "cp_async_commit", "cp_async_wait", "fence", "fence_mbarrier_init", "fence_proxy_async",
+         "griddepcontrol"),
+        "ptxgen.tracing.handles.ordering",
+    ),
+    **dict.fromkeys(("cluster_arrive", "cluster_sync", "cluster_wait", "mapa"), "ptxgen.tracing.handles.clusters"),
     **dict.fromkeys(("sreg", "tid", "ntid", "ctaid", "nctaid"), "ptxgen.tracing.specials"),
     # errors
     **dict.fromkeys(("PtxgenError", "LayoutError", "InstructionError", "TraceError"), "ptxgen.errors"),

@@ -65,13 +65,16 @@ class Region:
         The threads of a block that run this, by linear index, as far as their index alone decides; None for all of the parent's.
     divergent : Where or None
         Where something other than the thread's index, and not the same in all threads, decides which of them run this.
+    elected : bool
+        Whether a condition chose one thread of each warp (`px.elect`).
     """
 
-    __slots__ = ("active", "divergent", "facts", "kind", "leaves", "numbered", "parent", "where", "written")
+    __slots__ = ("active", "divergent", "elected", "facts", "kind", "leaves", "numbered", "parent", "where", "written")
 
     def __init__(self, parent: Region | None, kind: str, where: Any, facts: Sequence[Expr] = ()) -> None:
         self.active: np.ndarray | None = None
         self.divergent: Any = None
+        self.elected = False
         self.parent = parent
         self.kind = kind
         self.where = where
@@ -87,6 +90,7 @@ class Region:
             self.active = kept if self.active is None else self.active & kept
         elif not predicate.same:
             self.divergent = where
+        self.elected = self.elected or (predicate.elected and not negated)
 
     def inside(self, other: Region) -> bool:
         """Whether this region is `other` or lies in it."""
@@ -116,9 +120,11 @@ class Value:
         Whether all threads of a block are known to hold the same.
     threads : ndarray of bool or None
         For a predicate that the thread's index alone decides: the threads of a block for which it holds, by linear index.
+    elected : bool
+        For a predicate: whether it holds in one thread of a warp at most (`px.elect`).
     """
 
-    __slots__ = ("_described", "builder", "expr", "facts", "operand", "region", "same", "threads", "type", "where")
+    __slots__ = ("_described", "builder", "elected", "expr", "facts", "operand", "region", "same", "threads", "type", "where")
 
     def __init__(
         self,
@@ -139,6 +145,7 @@ class Value:
         self.facts = facts
         self.same = isinstance(operand, (ir.Int, ir.Float))
         self.threads: np.ndarray | None = None
+        self.elected = False
         self._described: tuple[ir.Operand, Given] | None = None
 
     def described(self) -> tuple[ir.Operand, Given]:
@@ -577,8 +584,14 @@ class Builder:
         return np.flatnonzero(active)
 
     def single_thread(self) -> bool:
-        """Whether at most one thread of a block comes here."""
-        return len(self.active_threads()) == 1
+        """Whether one thread of the block at most runs what stands here: its index says so, or it is the one elected of one warp."""
+        active = self.active_threads()
+        if len(active) < 2:
+            return True
+        region: Region | None = self.region
+        while region is not None and not region.elected:
+            region = region.parent
+        return region is not None and bool(active[0] // 32 == active[-1] // 32)
 
     def divergence(self) -> Any:
         """The innermost place at which something unknown decides which threads come here; None where all that are active do."""

@@ -7,6 +7,7 @@ Names are PTX's own: ``px.tid.x``, ``px.sreg.laneid``, ``px.sreg.cluster_ctarank
 
 from __future__ import annotations
 
+from math import prod
 from typing import NoReturn
 
 from ptxgen import ir
@@ -123,6 +124,11 @@ def _range(builder: Builder, found: SpecialRegister, component: str) -> tuple[in
     place = "xyz".find(component) if component else -1
     shapes = {"%tid": builder.block, "%ctaid": builder.grid, "%cluster_ctaid": builder.cluster}
     counts = {"%ntid": builder.block, "%cluster_nctaid": builder.cluster}
+    blocks = prod(builder.cluster)
+    if found.name == "%cluster_ctarank":
+        return 0, blocks - 1
+    if found.name == "%cluster_nctarank":
+        return blocks, blocks
     if found.name in shapes:
         return 0, min(hi, shapes[found.name][place] - 1)
     if found.name in counts:

@@ -15,7 +15,7 @@ from ptxgen.tracing.builder import Builder, Value, current
 from ptxgen.tracing.provenance import Where, here
 from ptxgen.tracing.views import Memory, Registers, View
 
-__all__ = ["STATIC_LIMIT", "local", "shared", "shared_memory"]
+__all__ = ["STATIC_LIMIT", "declare", "local", "shared", "shared_memory", "static_extents"]
 
 STATIC_LIMIT = 48 * 1024
 """Bytes of shared memory that a kernel can declare statically; above, all of it is dynamic (CUDA C++ Programming Guide, 16.4.3)."""
@@ -54,7 +54,7 @@ def local(shape: int | Sequence[int], dtype: Type, layout: Any = None, container
     """
     builder = current("px.local")
     _check_types("px.local", shape, dtype, container)
-    extents = _extents(shape)
+    extents = static_extents(shape)
     tile = _bound(layout, extents, dtype, "px.local")
     container = container or dtype
     if container.bits % dtype.bits:
@@ -108,7 +108,7 @@ def shared(
     """
     builder = current("px.shared")
     _check_types("px.shared", shape, dtype)
-    extents = _extents(shape)
+    extents = static_extents(shape)
     tile = _bound(layout, extents, dtype, "px.shared")
     if tile.table().thread is not None:
         raise LayoutError(
@@ -132,15 +132,19 @@ def shared(
         )
     size = -(-(hi + dtype.bits) // 8)
     if stages is not None:
-        (stages,) = _extents(stages)
+        (stages,) = static_extents(stages)
         size = -(-size // align) * align
         tile = _staged(tile, stages, size * 8)
-    name = builder.unique("smem")
-    total = size * (stages or 1)
-    builder.shared.append(ir.Variable("shared", "b8", name, (total,), align=align))
     where = here()
+    return View(builder, dtype, declare(builder, "smem", size * (stages or 1), align, where), tile, where)
+
+
+def declare(builder: Builder, stem: str, size: int, align: int, where: Where) -> Memory:
+    """Shared memory of so many bytes, under a fresh name that begins with `stem`."""
+    name = builder.unique(stem)
+    builder.shared.append(ir.Variable("shared", "b8", name, (size,), align=align))
     _check_limit(builder, where)
-    return View(builder, dtype, Memory(name, "shared", ir.Sym(name), align, where), tile, where)
+    return Memory(name, "shared", ir.Sym(name), align, where)
 
 
 def _check_types(what: str, shape: Any, dtype: Any, container: Any = None) -> None:
@@ -172,7 +176,7 @@ def _places(variables: Sequence[ir.Variable]) -> tuple[dict[str, int], int]:
     return places, end
 
 
-def _extents(shape: int | Sequence[int]) -> tuple[int, ...]:
+def static_extents(shape: int | Sequence[int]) -> tuple[int, ...]:
     extents = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     for extent in extents:
         traced = isinstance(extent, Value) or hasattr(extent, "__ptxgen_value__")

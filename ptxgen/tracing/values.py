@@ -63,6 +63,7 @@ class Scalar(Value):
         self._described = None
         self.same = isinstance(operand, (ir.Int, ir.Float))
         self.threads = None
+        self.elected = False
         self.uniform = False
 
     def __repr__(self) -> str:
@@ -349,6 +350,7 @@ def _operate(op: str, a: Scalar, b: Any, reflected: bool = False) -> Scalar:
         made.facts = _joined_facts(op, *plan.sources)
         made.threads = _joined_threads(op, *plan.sources)
         made.uniform = all(getattr(one, "uniform", False) for one in plan.sources)
+        made.elected = op == "and" and any(one.elected for one in plan.sources)
     attach(made, carry_out(plan.known, plan.sources, plan.type))
     note_threads(op, made, plan.sources)
     note_quotient(op, made, *plan.sources)

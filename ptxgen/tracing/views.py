@@ -55,7 +55,7 @@ class Memory:
     @property
     def address_bits(self) -> int:
         """Addresses in the shared window are 32-bit, all others 64-bit."""
-        return 32 if self.space == "shared" else 64
+        return 32 if self.space.startswith("shared") else 64
 
 
 class Registers:

@@ -1,0 +1,85 @@
+"""Clusters: the barrier of all their threads, and shared memory of other blocks (ISA 9.7.15.3 and 9.7.10.26)."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from ptxgen.errors import TraceError
+from ptxgen.instructions.types import u32
+from ptxgen.tracing.builder import Value, current
+from ptxgen.tracing.handles.groups import together
+from ptxgen.tracing.provenance import here
+from ptxgen.tracing.raw import ptx
+from ptxgen.tracing.values import as_value, emit
+from ptxgen.tracing.views import Memory, View
+
+__all__ = ["cluster_arrive", "cluster_sync", "cluster_wait", "mapa"]
+
+
+def cluster_arrive(sem: str | None = None) -> None:
+    """``barrier.cluster.arrive.aligned``: announces arrival at the barrier of all threads of the cluster, and goes on.
+
+    Parameters
+    ----------
+    sem : str, optional
+        ``"release"``, PTX's default, or ``"relaxed"``, which orders nothing.
+    """
+    together(current("barrier.cluster.arrive"), "warp")
+    ptx[f"barrier.cluster.arrive{'' if sem is None else f'.{sem}'}.aligned"]()
+
+
+def cluster_wait() -> None:
+    """``barrier.cluster.wait.aligned``: until all threads of the cluster have arrived; what they wrote before is then visible."""
+    together(current("barrier.cluster.wait"), "warp")
+    ptx["barrier.cluster.wait.aligned"]()
+
+
+def cluster_sync() -> None:
+    """All threads of the cluster wait for each other: `cluster_arrive` and `cluster_wait`."""
+    cluster_arrive()
+    cluster_wait()
+
+
+def mapa(view: View, rank: Any) -> View:
+    """``mapa.shared::cluster``: the same part of shared memory in another block of the cluster.
+
+    Parameters
+    ----------
+    view : View
+        Of the block's own shared memory.
+    rank : int or traced u32
+        The block's rank in its cluster, as in `px.sreg.cluster_ctarank`.
+
+    Returns
+    -------
+    View
+        In ``.shared::cluster``, which instructions name: ``px.ptx["ld.shared::cluster.f32"]``.
+
+    Raises
+    ------
+    TraceError
+        For a view of other memory, or a rank that the cluster does not have.
+    """
+    from ptxgen.tile.addresses import Anchor
+
+    builder, where = current("px.mapa"), here()
+    if not isinstance(view, View) or view.space != "shared":
+        raise TraceError(f"px.mapa of {view!r}", where=where, why="only shared memory has a copy in every block", legal="a px.shared tile")
+    view.check_visible(where)
+    blocks = prod(builder.cluster)
+    if isinstance(rank, int) and not 0 <= rank < blocks:
+        raise TraceError(
+            f"a cluster of {blocks} has no block of rank {rank}", where=where, legal=f"0 to {blocks - 1}, @px.kernel(cluster=...)"
+        )
+    own, given = Anchor(builder, view).start(), as_value(builder, rank, u32, where)
+    if getattr(given, "mutable", False):
+        given = given.get()  # type: ignore[attr-defined]
+
+    def make() -> Value:
+        return emit(builder, "mapa.shared::cluster.u32", u32, [own, given], where)
+
+    base: Value = builder.numbered(("mapa", own.operand, given.operand), make)
+    assert isinstance(view.storage, Memory)
+    storage = Memory(view.storage.name, "shared::cluster", base, view.storage.align, view.storage.where)
+    return View(builder, view.dtype, storage, view.layout, where)
