@@ -103,8 +103,7 @@ class Barriers:
         if reduction is not None:
             self._true[barrier] += np.bincount(blocks, reduction.predicate, number).astype(np.int64)
             self._threads[barrier] += np.bincount(blocks, minlength=number)
-        for block, index in wave.by_block(group.index):
-            wave.hazards.barrier_arrived((barrier, block), index)
+        wave.hazards.block_arrived(barrier, group.index)
         free: list[Group] = []
         if waits:
             self._waiting[barrier].append(_Waiting(group, statement, reduction))
@@ -191,12 +190,10 @@ class Barriers:
                 group = group.part(index[going])
             if waiting.reduction is not None:
                 waiting.reduction.put(group, self._reduced(waiting.reduction, barrier, blocks[going]))
-            for block, part in wave.by_block(group.index):
-                wave.hazards.barrier_passed((barrier, block), part)
+            wave.hazards.block_passed(barrier, group.index)
             free.append(group.at(group.pc + 1))
         self._waiting[barrier] = kept
-        for block in np.flatnonzero(complete).tolist():
-            wave.hazards.barrier_done((barrier, block))
+        wave.hazards.block_done(barrier, complete, complete & ~self._counted[barrier])
         for state in (self._arrived, self._expected, self._true, self._threads):
             state[barrier][complete] = 0
         return free

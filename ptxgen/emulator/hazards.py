@@ -34,8 +34,13 @@ _ASYNC = 1 << _STATEMENT_BITS
 _CLOCK = _STATEMENT_BITS + 1
 _AGENT = 48
 _CLOCK_MASK = (1 << _AGENT - _CLOCK) - 1
-_READING = _CLOCK_MASK
+_READING = (1 << 31) - 1
 """The clock of a read that goes on: after everything that anybody can know."""
+
+# The latest read of a granule: its clock, the statement, and the warp's slot + 1 where no other reader matters, else all ones.
+_READER = 31
+_NUMBER = 16
+_SLOT = (1 << _NUMBER) - 1
 
 LARGEST_GRANULE = 4  # log2 of bytes
 
@@ -50,6 +55,9 @@ class Hazards:
         self._statements: list[Instruction] = []
         self._numbers: dict[int, int] = {}
         self._barriers: dict[Any, Array] = {}
+        self._numbered: dict[int, Array] = {}
+        self._gone: Array | None = None
+        self._landed = False
         self._objects: dict[MBarrier, _Ordered] = {}
         self._agents: dict[tuple[int, int], MBarrier] = {}
         if self.races:
@@ -59,6 +67,7 @@ class Hazards:
             granules = self._region.data.size >> self._shift
             self._writes = np.zeros(granules, np.int64)
             self._reads = np.zeros((granules, self._clocks.slots), np.int64)
+            self._latest = np.zeros(granules, np.int64)
 
     # ---- what orders --------------------------------------------------------------------------------------------------
 
@@ -67,30 +76,50 @@ class Hazards:
         if self.races:
             self._clocks.meet()
 
+    def block_arrived(self, number: int, index: Any) -> None:
+        """Threads arrive at a numbered barrier of their blocks."""
+        if self.races:
+            rows = self._clocks.rows(self._wave.indices(index))
+            self._numbered[number] = self._clocks.release_by_block(rows, self._numbered.get(number))
+
+    def block_passed(self, number: int, index: Any) -> None:
+        """Threads go on behind a numbered barrier."""
+        if self.races and number in self._numbered:
+            rows = self._clocks.rows(self._wave.indices(index))
+            self._clocks.acquire_by_block(rows, self._numbered[number])
+            if self._gone is not None:
+                self._clocks.acquire_by_block(rows, self._gone)
+
+    def block_done(self, number: int, complete: Array, whole: Array) -> None:
+        """Blocks are done with a numbered barrier, and it is ready for its next use; in those of `whole` all threads took it."""
+        if self.races and number in self._numbered:
+            self._numbered[number][:, complete] = 0
+            self._clocks.all_known(np.flatnonzero(whole[self._clocks.block_of_row]))
+
     def barrier_arrived(self, name: Any, threads: Array) -> None:
-        """Threads of one block or cluster arrive at the barrier `name`."""
+        """Threads of one cluster arrive at the barrier `name`."""
         if self.races:
             into = self._barriers.get(name)
             into = self._clocks.fresh() if into is None else into
             self._barriers[name] = self._clocks.release(self._clocks.rows(threads), into)
 
     def barrier_passed(self, name: Any, threads: Array) -> None:
-        """Threads of one block or cluster go on behind a barrier; whoever has exited holds nobody up and counts as arrived."""
+        """Threads of one cluster go on behind a barrier."""
         if self.races and name in self._barriers:
-            rows = self._clocks.rows(threads)
-            self._clocks.acquire(rows, self._barriers[name])
-            gone = self._barriers.get(("gone", int(self._clocks.cluster_of_row[rows[0]])))
-            if gone is not None:
-                self._clocks.acquire(rows, gone)
+            self._clocks.acquire(self._clocks.rows(threads), self._barriers[name])
+            self._after_exits(threads)
 
-    def barrier_done(self, name: Any) -> None:
-        """A barrier is ready for its next use."""
-        self._barriers.pop(name, None)
+    def _after_exits(self, threads: Array) -> None:
+        """Who has exited holds nobody up and counts as arrived."""
+        if self._gone is not None:
+            clocks = self._clocks
+            for cluster, part in self._by_cluster(threads):
+                blocks = clocks.block_of_row[clocks.cluster_of_row == cluster]
+                clocks.acquire(clocks.rows(part), self._gone[:, blocks].max(axis=1))
 
     def exited(self, threads: Array) -> None:
         if self.races and self._wave.alive.any():
-            for cluster, part in self._by_cluster(threads):
-                self.barrier_arrived(("gone", cluster), part)
+            self._gone = self._clocks.release_by_block(self._clocks.rows(threads), self._gone)
 
     def _by_cluster(self, threads: Array) -> list[tuple[int, Array]]:
         clusters = self._clocks.cluster_of_row[self._clocks.row[threads]]
@@ -142,17 +171,18 @@ class Hazards:
         ordered = self._objects.get(barrier)
         if ordered is not None:
             ordered.completed = ordered.arriving.copy()
+            ordered.visible = ordered.landed
 
     def acquired(self, barrier: MBarrier, threads: Array) -> None:
         ordered = self._objects.get(barrier)
         if ordered is not None:
             rows = self._clocks.rows(threads)
             self._clocks.acquire(rows, ordered.completed)
-            self._learn(rows, ordered, barrier.phase)
+            self._learn(rows, ordered, ordered.visible)
 
-    def _learn(self, rows: Array, ordered: _Ordered, phase: int) -> None:
+    def _learn(self, rows: Array, ordered: _Ordered, clock: int) -> None:
         known = self._clocks.known
-        known[:, rows, ordered.agent] = np.maximum(known[:, rows, ordered.agent], phase)
+        known[:, rows, ordered.agent] = np.maximum(known[:, rows, ordered.agent], clock)
 
     # ---- accesses of threads ------------------------------------------------------------------------------------------
 
@@ -168,8 +198,30 @@ class Hazards:
         lost = self._unordered_writes(where, rows)
         if lost is not None:
             self._report(access, where, lost, threads, "are read", self._writes[where])
-        stamp = self._clocks.now[rows] << _CLOCK | self._number(access.statement)
-        self._reads[where, self._clocks.slot[rows][:, None]] = stamp[:, None]
+        self._note_reads(where, rows, self._number(access.statement))
+
+    def _note_reads(self, where: Array, rows: Array, number: int) -> None:
+        """A reader takes the place of earlier ones that it knows of: whoever comes after it comes after them. Others stay beside it."""
+        clocks = self._clocks
+        slots, now = clocks.slot[rows], clocks.now[rows]
+        before = self._latest[where]
+        others = (before & _SLOT) != slots[:, None] + 1
+        others &= (before >> _READER) > clocks.floor[rows][:, None]
+        latest = (now << _READER | number << _NUMBER | slots + 1)[:, None]
+        if others.any():
+            position, step = np.nonzero(others)
+            granules = where[position, step]
+            self._spread(granules)
+            self._reads[granules, slots[position]] = now[position] << _CLOCK | number
+            latest = np.where(others, np.maximum(before, latest) | _SLOT, latest)
+        self._latest[where] = latest
+
+    def _spread(self, granules: Array) -> None:
+        """Enter the only reader of each granule among the readers of each warp."""
+        latest = self._latest[granules]
+        alone = (latest & _SLOT != 0) & (latest & _SLOT != _SLOT)
+        latest = latest[alone]
+        self._reads[granules[alone], (latest & _SLOT) - 1] = _stamp_of(latest)
 
     def stored(self, access: Access, region: Region, flat: Array, threads: Array, values: Sequence[Array | None] = ()) -> None:
         self._copies.stored(access, region, flat, threads)
@@ -185,23 +237,35 @@ class Hazards:
         clocks = self._clocks
         stamp = clocks.slot[rows] << _AGENT | clocks.now[rows] << _CLOCK | self._number(access.statement)
         self._writes[where] = stamp[:, None]
-        self._reads[where] = 0
+        self._latest[where] = 0
 
     def _check_reads(
         self, access: Access, region: Region, flat: Array, where: Array, rows: Array, threads: Array, values: Sequence[Array | None]
     ) -> None:
-        reads = self._reads[where]
-        if not reads.any():
+        clocks = self._clocks
+        latest = self._latest[where]
+        doubtful = (latest >> _READER > clocks.floor[rows][:, None]) & ((latest & _SLOT) != clocks.slot[rows][:, None] + 1)
+        if not doubtful.any():
             return
-        late = (reads >> _CLOCK) > self._clocks.known[0, rows, None, : self._clocks.slots]
-        lost: Array = np.asarray(late.any(axis=2))
-        if not lost.any():
-            return
-        lost = self._changing(lost, access, region, flat, values)
-        if lost.any():
-            readers = np.take_along_axis(reads, late.argmax(axis=2)[:, :, None], axis=2)[:, :, 0]
-            agents = late.argmax(axis=2).astype(np.int64)
-            self._report(access, where, lost, threads, "are written", agents << _AGENT | readers, "read")
+        position, step = np.nonzero(doubtful)
+        latest, known = latest[position, step], clocks.known[0, rows[position]]
+        readers = (latest & _SLOT) - 1
+        many = np.flatnonzero(readers == _SLOT - 1)
+        readers[many] = 0
+        stamps = readers << _AGENT | _stamp_of(latest)
+        late = latest >> _READER > known[np.arange(len(known)), readers]
+        if len(many):
+            reads = self._reads[where[position[many], step[many]]]
+            unknown = (reads >> _CLOCK) > known[many, : clocks.slots]
+            first = unknown.argmax(axis=1)
+            late[many] = unknown.any(axis=1)
+            stamps[many] = first.astype(np.int64) << _AGENT | np.take_along_axis(reads, first[:, None], axis=1)[:, 0]
+        lost = np.zeros(where.shape, np.bool_)
+        lost[position, step] = late
+        if lost.any() and (lost := self._changing(lost, access, region, flat, values)).any():
+            told = np.zeros(where.shape, np.int64)
+            told[position, step] = stamps
+            self._report(access, where, lost, threads, "are written", told, "read")
 
     def _granules(self, flat: Array, width: int, nbytes: int) -> Array:
         """The granules of accesses: one row each."""
@@ -216,14 +280,28 @@ class Hazards:
         self._shift -= 1
         self._writes = np.repeat(self._writes, 2)
         self._reads = np.repeat(self._reads, 2, axis=0)
+        self._latest = np.repeat(self._latest, 2)
 
     def _unordered_writes(self, where: Array, rows: Array, proxy: int = 0) -> Array | None:
         """Where the last write is not among what a warp knows; None where all are."""
+        clocks = self._clocks
         writes = self._writes[where]
         if proxy:
             writes = np.where(writes & _ASYNC, 0, writes)
-        late = (writes >> _CLOCK & _CLOCK_MASK) > self._clocks.known[proxy, rows[:, None], writes >> _AGENT]
-        return late if late.any() else None
+            late = writes != 0
+        else:
+            late = (writes >> _CLOCK & _CLOCK_MASK) > clocks.floor[rows][:, None]
+            if self._landed:
+                late |= writes >> _AGENT >= clocks.slots
+        if not late.any():
+            return None
+        position, step = np.nonzero(late)
+        doubtful = writes[position, step]
+        unknown = (doubtful >> _CLOCK & _CLOCK_MASK) > clocks.known[proxy, rows[position], doubtful >> _AGENT]
+        if not unknown.any():
+            return None
+        late[position, step] = unknown
+        return late
 
     def _changing(self, lost: Array, access: Access, region: Region, flat: Array, values: Sequence[Array | None]) -> Array:
         """Of racing stores those that change something: equal values may be written by anybody."""
@@ -263,12 +341,16 @@ class Hazards:
             ordered = self._objects.get(barrier)
             if ordered is None:
                 return
-            stamps = np.full(len(rows), ordered.agent << _AGENT | barrier.phase + 1 << _CLOCK | _ASYNC | number)
+            clocks.time += 1
+            ordered.landed = clocks.time
+            ordered.phases[clocks.time] = barrier.phase
+            self._landed = True
+            stamps = np.full(len(rows), ordered.agent << _AGENT | clocks.time << _CLOCK | _ASYNC | number)
         where = self._granules(copy.where.reshape(-1), copy.unit, copy.unit).reshape(len(rows), -1)
         if part is not None:
             where, stamps = where[part], stamps[part]
         self._writes[where] = stamps[:, None]
-        self._reads[where] = 0
+        self._latest[where] = 0
 
     def _learn_own(self, copy: Copy) -> None:
         """A thread waits for its group though an mbarrier has told of it: it may see the bytes as well."""
@@ -276,7 +358,7 @@ class Hazards:
         barrier, _ = copy.barrier
         ordered = self._objects.get(barrier)
         if ordered is not None:
-            self._learn(self._clocks.rows(copy.threads), ordered, barrier.phase + 1)
+            self._learn(self._clocks.rows(copy.threads), ordered, ordered.landed)
 
     def source_reading(self, statement: Instruction, threads: Array, region: Region, first: Array, nbytes: int) -> None:
         """The async proxy begins to read shared memory for some threads, `nbytes` from each byte `first` (shape (n, k)) of the region.
@@ -289,7 +371,9 @@ class Hazards:
         self._check_async(statement, threads, region, first, nbytes, "are read")
         where = self._granules(first.reshape(-1), 1, nbytes).reshape(len(threads), -1)
         slots = self._clocks.slot[self._clocks.row[threads]]
+        self._spread(where.reshape(-1))
         self._reads[where, slots[:, None]] = _READING << _CLOCK | _ASYNC | self._number(statement)
+        self._latest[where] = _READING << _READER | _SLOT
 
     def source_done(self, threads: Array, region: Region, first: Array, nbytes: int) -> None:
         """The threads' wait tells that what `source_reading` began is over."""
@@ -320,6 +404,7 @@ class Hazards:
             return
         if not reads:
             return
+        self._spread(where.reshape(-1))
         readers = self._reads[where]
         for view in (0, 1) if proxy else (0,):
             seen = np.where(readers & _ASYNC, 0, readers) if view else readers
@@ -364,7 +449,7 @@ class Hazards:
         clocks = self._clocks
         if agent >= clocks.slots:
             barrier = self._agents[int(clocks.cluster_of_row[row]), agent]
-            phase = (stamp >> _CLOCK & _CLOCK_MASK) - 1
+            phase = self._objects[barrier].phases[stamp >> _CLOCK & _CLOCK_MASK]
             told = (
                 f"{size} at {name} {verb}, and no wait for phase {phase} (parity {phase & 1}) of mbarrier {barrier.name} orders this"
                 f" after {_spoken(statement)}"
@@ -391,9 +476,12 @@ class Hazards:
 
 
 class _Ordered:
-    """What is known of an mbarrier: its agent, what was released to the phase under way and to the last one, and who made it when."""
+    """What is known of an mbarrier: its agent, what was released to the phase under way and to the last one, and who made it when.
 
-    __slots__ = ("agent", "arriving", "completed", "made", "maker")
+    Copies have brought bytes up to the time `landed`, those of completed phases up to `visible`; `phases` tells the phase of each.
+    """
+
+    __slots__ = ("agent", "arriving", "completed", "landed", "made", "maker", "phases", "visible")
 
     def __init__(self, agent: int, fresh: Array, maker: int, made: int) -> None:
         self.agent = agent
@@ -401,6 +489,13 @@ class _Ordered:
         self.completed = fresh.copy()
         self.maker = maker
         self.made = made
+        self.landed = self.visible = 0
+        self.phases: dict[int, int] = {}
+
+
+def _stamp_of(latest: Array) -> Array:
+    """The stamp of a granule's latest read."""
+    return latest >> _READER << _CLOCK | latest >> _NUMBER & _ASYNC - 1
 
 
 def _spoken(statement: Instruction) -> str:

@@ -1,9 +1,10 @@
 """Vector clocks of warps: what each warp knows to have happened before what it does now.
 
-A warp's clock counts its releases (arrivals at barriers, fences of a proxy). `known[0][w][a]` is the latest clock of agent `a` that is
-ordered before what warp `w` does next; `known[1]` says the same of what the async proxy may see as well, because its writer has passed a
-``fence.proxy.async`` since. Agents are the warps of a cluster and, behind them, its mbarriers: their clock is the number of phases
-completed, and bytes that copies bring belong to it.
+All clocks show one time, which goes on at every release (an arrival at a barrier, a fence of a proxy); a warp's clock stands still between
+its own releases. `known[0][w][a]` is the latest clock of agent `a` that is ordered before what warp `w` does next; `known[1]` says the
+same of what the async proxy may see as well, because agent `a` has passed a ``fence.proxy.async`` since. Agents are the warps of a cluster
+and, behind them, its mbarriers, to which the bytes belong that copies bring. `floor[w]` is a time up to which warp `w` knows of every
+warp of its cluster: most questions are answered by it alone.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class Clocks:
         Warps of a cluster: the agents before the mbarriers.
     slot : array
         For each row the warp's place among the agents of its cluster.
-    now : array
-        For each row its own clock.
+    now, floor : array
+        For each row its own clock, and what it knows of all others.
     known : array of shape (2, rows, agents)
     """
 
@@ -42,9 +43,14 @@ class Clocks:
         self.block_rows = first
         self.cluster_of_row = np.repeat(np.arange(len(clusters.blocks)), self.slots)
         count = len(self.cluster_of_row)
+        self.block_of_row = np.zeros(count, np.int64)
+        self.block_of_row[(first[:, None] + np.arange(warps)).reshape(-1)] = np.repeat(np.arange(threads.blocks), warps)
+        self.alone = clusters.size == 1
         self.warps = warps
         self.slot = np.arange(count) % self.slots
+        self.time = 1
         self.now = np.ones(count, np.int64)
+        self.floor = np.zeros(count, np.int64)
         self.known = np.zeros((2, count, self.slots), np.int64)
         self._every = np.arange(count)
         self.known[0, self._every, self.slot] = 1
@@ -66,7 +72,10 @@ class Clocks:
     def rows(self, threads: Array) -> Array:
         """The warps of some threads, each once."""
         rows = self.row[threads]
-        return rows[:1] if len(rows) == 1 or (rows[0] == rows).all() else np.unique(rows)
+        first = np.empty(len(rows), np.bool_)
+        first[:1] = True
+        np.not_equal(rows[1:], rows[:-1], out=first[1:])
+        return rows[first]
 
     def release(self, rows: Array, into: Array) -> Array:
         """Warps make what they know known to whoever acquires `into`, which is returned, and begin a new clock."""
@@ -82,9 +91,28 @@ class Clocks:
         width = view.shape[1]
         self.known[:, rows, :width] = np.maximum(self.known[:, rows, :width], view[:, None, :])
 
+    def release_by_block(self, rows: Array, into: Array | None) -> Array:
+        """As `release`, into one view for each block: shape (2, blocks, agents)."""
+        width = self.known.shape[2]
+        if into is None:
+            into = np.zeros((2, len(self.block_rows), width), np.int64)
+        elif into.shape[2] < width:
+            into = np.pad(into, ((0, 0), (0, 0), (0, width - into.shape[2])))
+        blocks = self.block_of_row[rows]
+        starts = np.flatnonzero(np.r_[True, blocks[1:] != blocks[:-1]])
+        met = np.maximum.reduceat(self.known[:, rows], starts, axis=1)
+        into[:, blocks[starts]] = np.maximum(into[:, blocks[starts]], met)
+        self.tick(rows)
+        return into
+
+    def acquire_by_block(self, rows: Array, view: Array) -> None:
+        width = view.shape[2]
+        self.known[:, rows, :width] = np.maximum(self.known[:, rows, :width], view[:, self.block_of_row[rows]])
+
     def tick(self, rows: Array) -> None:
-        self.now[rows] += 1
-        self.known[0, rows, self.slot[rows]] = self.now[rows]
+        self.time += 1
+        self.now[rows] = self.time
+        self.known[0, rows, self.slot[rows]] = self.time
 
     def fence(self, rows: Array) -> None:
         """``fence.proxy.async``: what the warps have done so far is for the async proxy to see, once it is ordered."""
@@ -96,4 +124,10 @@ class Clocks:
         order = self.block_rows[:, None] + np.arange(self.warps)
         met = self.known[:, order].max(axis=2)
         self.known[:, order] = met[:, :, None, :]
+        self.all_known(self._every)
         self.tick(self._every)
+
+    def all_known(self, rows: Array) -> None:
+        """The warps of whole blocks have met: each knows of all of its block."""
+        if self.alone:
+            self.floor[rows] = self.time

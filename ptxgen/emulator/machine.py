@@ -21,6 +21,7 @@ from ptxgen.emulator.program import Program
 from ptxgen.emulator.rendezvous import Rendezvous
 from ptxgen.emulator.reports import ReportBook
 from ptxgen.emulator.schedule import Group, Pool
+from ptxgen.emulator.tensor_memory import TensorMemory
 from ptxgen.emulator.threads import Threads
 from ptxgen.emulator.warpgroup import Warpgroups
 from ptxgen.ir import Call, Instruction
@@ -96,6 +97,11 @@ class Wave:
         """Groups and fences of wgmma."""
         return Warpgroups(self)
 
+    @cached_property
+    def tensor_memory(self) -> TensorMemory:
+        """Made when an instruction first asks for it."""
+        return TensorMemory(self)
+
     # ---- what closures ask for ----------------------------------------------------------------------------------------
 
     def frame(self, group: Group) -> Frame:
@@ -123,17 +129,6 @@ class Wave:
     def indices(self, index: Any) -> Array:
         """A set of threads as an array, also where it is all of them."""
         return np.arange(self.threads.count) if index is None else index
-
-    def by_block(self, index: Any) -> list[tuple[int, Array]]:
-        """A set of threads, taken apart by block; nothing where nobody asks who is ordered after whom."""
-        if not self.hazards.races:
-            return []
-        everyone = self.indices(index)
-        blocks = self.threads.block[everyone]
-        if blocks[0] == blocks[-1]:
-            return [(int(blocks[0]), everyone)]
-        bounds = np.flatnonzero(np.diff(blocks)) + 1
-        return [(int(self.threads.block[part[0]]), part) for part in np.split(everyone, bounds)]
 
     def check_register(self, frame: Frame, slot: int, index: Any, statement: Instruction | Call, name: str) -> None:
         """Report the threads that read a register before writing it."""
@@ -197,6 +192,8 @@ class Wave:
                     continue
                 self._report_stuck()
                 self.copies.finish(stuck=bool(self.alive.any()))
+                if "tensor_memory" in self.__dict__ and self.checks and not self.alive.any():
+                    self.tensor_memory.report_leaks()
                 return
             self.copies.maybe_deliver()
             if not self._advance(group):
@@ -205,6 +202,8 @@ class Wave:
     def _report_stuck(self) -> None:
         """Nobody can run: report whoever waits."""
         self.rendezvous.report_stuck()
+        if "tensor_memory" in self.__dict__:
+            self.tensor_memory.report_stuck()
         collecting = [(statement.opcode, group, statement) for group, statement in self.collectives.waiting]
         self.collectives.report_stuck(self.barriers.waiting)
         self.barriers.report_stuck(collecting)
