@@ -22,6 +22,7 @@ from ptxgen.runtime.signature import Parameter, TensorMapParam, TypeLike
 __all__ = ["ENCODED_BYTES", "Encoder", "TensorMap", "TensorMapError", "element_kind", "evaluated", "swizzle_mode"]
 
 ENCODED_BYTES = 128
+_MAX_BOX_BYTES = 228 * 1024  # what the driver takes; a block's shared memory
 _MAX_RANK, _MAX_BOX, _MAX_ELEMENT_STRIDE, _MAX_EXTENT, _STRIDE_END = 5, 256, 8, 1 << 32, 1 << 40
 _CACHED = 256  # encoded maps that each parameter keeps
 
@@ -261,28 +262,28 @@ class TensorMap:
             For a misaligned address, or extents that are known at launch alone.
         NoGpuError, DriverError
         """
-        from ptxgen.runtime.driver import bindings, check
+        from ptxgen.runtime.driver import bindings, check, current_device
 
         self.check_address(address)
         fields = self.reversed()
-        driver = bindings()
+        driver, on = bindings(), current_device()
+        self._check_target(on.target)
         kinds, swizzles, fills = driver.CUtensorMapDataType, driver.CUtensorMapSwizzle, driver.CUtensorMapFloatOOBfill
-        made = check(
-            driver.cuTensorMapEncodeTiled(
+        with on.current():  # the driver asks for a context, whichever
+            result = driver.cuTensorMapEncodeTiled(
                 getattr(kinds, f"CU_TENSOR_MAP_DATA_TYPE_{_KINDS[self.kind].driver}"),
                 self.rank,
                 address,
                 [driver.cuuint64_t(one) for one in fields.shape],
-                [driver.cuuint64_t(one) for one in fields.strides],
+                [driver.cuuint64_t(one) for one in fields.strides or (0,)],  # an empty list would be a null pointer, which it refuses
                 [driver.cuuint32_t(one) for one in fields.box],
                 [driver.cuuint32_t(one) for one in fields.element_strides],
                 getattr(driver.CUtensorMapInterleave, f"CU_TENSOR_MAP_INTERLEAVE_{self.interleave.upper()}"),
                 getattr(swizzles, f"CU_TENSOR_MAP_SWIZZLE_{_SWIZZLES[self.swizzle][0]}"),
                 getattr(driver.CUtensorMapL2promotion, f"CU_TENSOR_MAP_L2_PROMOTION_{_PROMOTIONS[self.promotion]}"),
                 getattr(fills, f"CU_TENSOR_MAP_FLOAT_OOB_FILL_{_FILLS[self.fill]}"),
-            ),
-            f"encoding {self!r}",
-        )
+            )
+        made = check(result, f"encoding {self!r}")
         return struct.pack("<16Q", *(int(word) for word in made.opaque))
 
     def reversed(self) -> Fields:
@@ -297,6 +298,15 @@ class TensorMap:
             if not isinstance(one, int):
                 raise TensorMapError(f"{self._of()}: {one} has its value at launch alone; put it in by at(dims)", "extent", None)
         return Fields(self.shape[::-1], self.strides[::-1], self.box[::-1], self.element_strides[::-1])  # type: ignore[arg-type]
+
+    def _check_target(self, target: str) -> None:
+        number = int(target.removeprefix("sm_"))
+        packed = self.element_bits != _KINDS[self.kind].shared_bits or self.element_bits < 8
+        for newer, what in ((packed, f"kind {self.kind}"), (self.swizzle == "128B_atom_32B", f"swizzle {self.swizzle}")):
+            if newer and number < 100:
+                raise TensorMapError(f"{self._of()}: {what} on {target}; it needs sm_100 or newer", "target", None)
+        if number < 90:
+            raise TensorMapError(f"{self._of()}: {target} has no tensor maps; they need sm_90 or newer", "target", None)
 
     # ---- words ---------------------------------------------------------------------------------------------------------
 
@@ -344,6 +354,10 @@ class _Rules:
         self._box()
         self._inner_box()
         self._element_strides()
+        if (size := self.map.box_bytes) > _MAX_BOX_BYTES:
+            shape = ", ".join(map(str, self.map.box_shape))
+            found = f"a copy moves {shape} elements, {size} bytes; {_MAX_BOX_BYTES} are the most"
+            raise self._broken("box bytes", None, found, "a smaller box, and more copies")
         self._interleave()
         self._packed()
         if self.map.fill == "nan" and not _KINDS[self.map.kind].floating:
@@ -401,15 +415,13 @@ class _Rules:
                 raise self._broken("box extent", axis, found, fix)
 
     def _inner_box(self) -> None:
-        if self.map.interleave != "none":
-            return
         axis, extent = self.map.rank - 1, self.map.box[-1]
         bits = _KINDS[self.map.kind].shared_bits
         row = f"the box's rows, {extent} elements of {bits} bits along axis {axis}, are {extent * bits / 8:g} bytes"
         if extent * bits % 128:
             up = -(-extent * bits // 128) * 128 // bits
             raise self._broken("inner box", axis, f"{row}; a multiple of 16 is needed", f"a box of {up} elements along axis {axis}")
-        span = _SWIZZLES[self.map.swizzle][1]
+        span = _SWIZZLES[self.map.swizzle][1] if self.map.interleave == "none" else 0
         if span and extent * bits > 8 * span:
             raise self._broken(
                 "swizzle span", axis, f"{row}; swizzle {self.map.swizzle} takes at most {span}",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,6 +38,7 @@ from ptxgen.runtime.fastpath import fast_path_source
 from ptxgen.runtime.tensormap import element_kind, swizzle_mode
 from ptxgen.tracing.builder import active
 
+ROOT = Path(__file__).parents[2]
 GOOD = {"kind": "bf16", "shape": (256, 512), "box": (64, 64), "swizzle": "128B", "name": "a"}
 
 # What is changed in a map that is right, the rule, the axis, and the message behind "tensor map of 'a': ".
@@ -98,6 +102,15 @@ WRONG = {
     ),
     "an extent past 2^32": (
         {"shape": ((1 << 32) + 1, 512)}, "extent", 0, "axis 0 has 4294967297 elements; 1 to 2^32 are allowed. Fix: split the axis",
+    ),
+    "more than a block's shared memory": (
+        {"kind": "f32", "box": (256, 256), "swizzle": "none"}, "box bytes", None,
+        "a copy moves 256, 256 elements, 262144 bytes; 233472 are the most. Fix: a smaller box, and more copies",
+    ),
+    "inner box of 12 bytes, interleaved": (
+        {"interleave": "16B", "swizzle": "none", "shape": (4, 256, 8), "box": (1, 64, 6)}, "inner box", 2,
+        "the box's rows, 6 elements of 16 bits along axis 2, are 12 bytes; a multiple of 16 is needed. Fix: a box of 8 elements "
+        "along axis 2",
     ),
     "element stride 9": (
         {"element_strides": (9, 1)}, "element stride", 0,
@@ -175,7 +188,8 @@ def test_every_rule_is_refused_by_name(name: str) -> None:
         {"element_strides": (8, 1)},
         {"swizzle": "64B", "box": (4, 32)},
         {"swizzle": "128B_atom_32B"},
-        {"interleave": "16B", "shape": (4, 256, 8), "box": (1, 64, 3), "swizzle": "none"},
+        {"interleave": "16B", "shape": (4, 256, 8), "box": (1, 64, 8), "swizzle": "none"},
+        {"kind": "f32", "box": (228, 256), "swizzle": "none"},
         {"interleave": "32B", "shape": (4, 256, 16), "box": (1, 64, 16), "swizzle": "32B"},
         {"kind": "b6x16_p32", "shape": (8, 256), "box": (8, 128)},
         {"kind": "b4x16", "shape": (8, 256), "box": (8, 256)},
@@ -360,6 +374,22 @@ def test_what_the_driver_is_handed(drive) -> None:
         "encode kind 0 rank 2 at 0xabc0 | 96 64 | 112 | 32 8 | 1 1 | 0 1 0 0",
         "encode kind 8 rank 3 at 0xabc0 | 4 64 16 | 32 2048 | 4 4 4 | 1 1 1 | 2 1 1 0",
     ]
+
+
+def test_what_a_device_does_not_have(drive) -> None:
+    code = """
+        refused(lambda: TensorMap("b4x16", (8, 256), box=(8, 64), name="a").encode(0))
+        refused(lambda: TensorMap("b6x16_p32", (8, 256), box=(8, 128), name="a").encode(0))
+        refused(lambda: TensorMap("f32", (64, 32), box=(16, 32), swizzle="128B_atom_32B", name="a").encode(0))
+        refused(lambda: TensorMap("f32", (64, 32), box=(16, 32), name="a").encode(0))
+    """
+    assert drive(code)[0] == [
+        "TensorMapError: tensor map of 'a': kind b4x16 on sm_90; it needs sm_100 or newer",
+        "TensorMapError: tensor map of 'a': kind b6x16_p32 on sm_90; it needs sm_100 or newer",
+        "TensorMapError: tensor map of 'a': swizzle 128B_atom_32B on sm_90; it needs sm_100 or newer",
+        "accepted",
+    ]
+    assert drive(code, FAKE_CUDA_MAJOR="8")[0][3] == "TensorMapError: tensor map of 'a': sm_80 has no tensor maps; they need sm_90 or newer"
 
 
 def test_a_map_is_encoded_once_for_each_address_and_shape(drive) -> None:
@@ -604,12 +634,13 @@ ELEMENTS = {
     "f64": ("f64", np.uint64, "float64"), "e4m3": ("e4m3", np.uint8, "float8_e4m3fn"),
 }  # fmt: skip
 
-# Shape, box, where it begins, options. Boxes that reach over both ends of an axis too.
+# Shape, box, where it begins, options. Boxes that reach over both ends of an axis too. Along the contiguous axis they begin at multiples of
+# 16 bytes.
 BOXES = {
-    "1d": ((1000,), (64,), (936,), {}),
-    "1d past the end": ((100,), (64,), (68,), {}),
+    "1d": ((1000,), (64,), (928,), {}),
+    "1d past the end": ((100,), (64,), (64,), {}),
     "2d": ((40, 128), (16, 16), (8, 32), {}),
-    "2d before the start": ((40, 128), (16, 16), (-3, -8), {}),
+    "2d before the start": ((40, 128), (16, 16), (-3, -16), {}),
     "2d every third row": ((40, 128), (16, 16), (5, 0), {"element_strides": (3, 1)}),
     "3d": ((5, 12, 64), (2, 8, 16), (4, 8, 16), {}),
     "4d": ((3, 4, 6, 32), (2, 3, 4, 16), (1, 2, 3, 16), {}),
@@ -648,8 +679,8 @@ def run_copy(
     return got, image(values, described, start, NAN_BITS.get(kind, 0) if fill else 0)
 
 
-# What the hardware writes for fill="nan".
-NAN_BITS = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "f64": 0x7FFFFFFFFFFFFFFF}
+# What the hardware writes for fill="nan": every 16 bits are 0x7FF7.
+NAN_BITS = {"f16": 0x7FF7, "bf16": 0x7FF7, "f32": 0x7FF77FF7, "f64": 0x7FF77FF77FF77FF7}
 
 
 @pytest.mark.gpu
@@ -699,7 +730,7 @@ def test_a_foreign_text_takes_a_map_as_bytes() -> None:
 
 
 # The driver takes these, which the hardware then ignores or which the documentation forbids.
-TAKEN_BY_THE_DRIVER: set[str] = set()
+TAKEN_BY_THE_DRIVER = {"element stride along the contiguous axis", "interleave 32B without its swizzle"}
 
 
 @pytest.mark.gpu
@@ -718,5 +749,24 @@ def test_the_driver_refuses_what_the_rules_refuse(name: str) -> None:
     if name in TAKEN_BY_THE_DRIVER:
         unchecked.encode(0x1000)
     else:
-        with pytest.raises((DriverError, OverflowError)):
+        with pytest.raises((DriverError, OverflowError, ValueError)):
             unchecked.encode(0x1000)
+
+
+@pytest.mark.gpu
+def test_what_the_driver_takes_besides() -> None:
+    """Rows that repeat, rows that overlap, and the largest numbers of each rule."""
+    for changes in ({"strides": (0,)}, {"strides": (64,)}, {"shape": (1 << 32, 512)}, {"strides": ((1 << 40) - 16,)}, {"box": (256, 64)}):
+        made(**changes).encode(0x1000)
+    made(kind="f32", box=(228, 256), swizzle="none").encode(0x1000)
+
+
+@pytest.mark.gpu
+@pytest.mark.torch
+def test_a_box_begins_at_a_multiple_of_16_bytes_along_the_contiguous_axis() -> None:
+    """Measured: any other start is an illegal instruction, which ends the context, so a process of its own asks."""
+    code = "from tests.runtime.test_tensormap import run_copy; run_copy('s32', (40, 128), (16, 16), (8, {}))"
+    for start, fine in ((36, True), (33, False), (34, False)):
+        asked = subprocess.run([sys.executable, "-c", code.format(start)], cwd=ROOT, capture_output=True, text=True)
+        assert (asked.returncode == 0) is fine, asked.stderr
+        assert fine or "illegal instruction" in asked.stderr
