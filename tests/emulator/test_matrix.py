@@ -190,6 +190,43 @@ def test_integer_sums_wrap_or_saturate(registers, saturates: str, expected: int)
     assert (result.view(np.int32) == expected).all()
 
 
+@pytest.mark.parametrize("layouts", ["row.row", "row.col", "col.row", "col.col"])
+@pytest.mark.parametrize(("d", "c"), [("f32", "f32"), ("f16", "f16"), ("f32", "f16")])
+def test_four_products_at_a_time(registers, layouts: str, d: str, c: str) -> None:
+    """m8n8k4: product q belongs to lanes 4 * q to 4 * q + 3 and to those 16 further on (ISA, "mma.m8n8k4 with .f16")."""
+    rng = np.random.default_rng(3)
+    left, right = rng.integers(-9, 10, (WARPS, 4, 8, 4)), rng.integers(-9, 10, (WARPS, 4, 4, 8))
+    added = rng.integers(-50, 50, (WARPS, 4, 8, 8))
+
+    def sums(matrices: np.ndarray, name: str) -> np.ndarray:
+        found = np.zeros((THREADS, 8), np.int64)
+        for thread in range(THREADS):
+            warp, lane = divmod(thread, 32)
+            for i in range(8):
+                below = 4 if lane >= 16 else 0
+                row, column = lane % 4 + below, i
+                if name == "f32":
+                    row, column = (lane & 1) + (i & 2) + below, (i & 4) + (lane & 2) + (i & 1)
+                found[thread, i] = matrices[warp, lane // 4 % 4, row, column]
+        return found
+
+    ra, rb = np.zeros((THREADS, 4), np.int64), np.zeros((THREADS, 4), np.int64)
+    for thread in range(THREADS):
+        warp, lane = divmod(thread, 32)
+        quarter, below = lane // 4 % 4, 4 if lane >= 16 else 0
+        for i in range(4):
+            ra[thread, i] = left[warp, quarter][(lane % 4 + below, i) if layouts.startswith("row") else (i + below, lane % 4)]
+            rb[thread, i] = right[warp, quarter][(i, lane % 4 + below) if layouts.endswith("col") else (lane % 4, i + below)]
+    rc = pack(encode(sums(added, c), "f16"), 16) if c == "f16" else sums(added, c).astype(np.float32).view(np.uint32)
+    count = 8 if d == "f32" else 4
+    operands = f"{names(30, count)}, {names(10, 2)}, {names(12, 2)}, {names(14, rc.shape[1])}"
+    inputs = pack(encode(ra, "f16"), 16), pack(encode(rb, "f16"), 16), rc
+    result, outcome = registers(f"mma.sync.aligned.m8n8k4.{layouts}.{d}.f16.f16.{c} {operands};", *inputs, outputs=count)
+    assert outcome.ok
+    found = result.view(np.float32 if d == "f32" else np.float16)
+    assert (found == sums(np.matmul(left, right) + added, d)).all()
+
+
 # ---- moves ------------------------------------------------------------------------------------------------------------
 
 SHARED = ".shared .align 16 .b8 s[4096]; mov.u32 %r55, s;"

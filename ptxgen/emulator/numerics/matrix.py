@@ -18,7 +18,7 @@ from ptxgen.emulator.numerics.common import NAN32, Array, NumericsError, canonic
 from ptxgen.emulator.numerics.ieee import float_op
 from ptxgen.emulator.numerics.rounding import BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16, Format, every_value
 
-__all__ = ["ELEMENT_BITS", "UNITS", "Unit", "matrix_product"]
+__all__ = ["ELEMENT_BITS", "UNITS", "Unit", "chained_product", "matrix_product"]
 
 MatrixOp = Callable[[Array, Array, Array], Array]
 
@@ -139,6 +139,34 @@ def _double(a: Array, b: Array, c: Array) -> Array:
         right = np.broadcast_to(b[:, None, :, k], c.shape).reshape(-1)
         total = _FMA64(left, right, total)
     return total.reshape(c.shape)
+
+
+_FMA32 = float_op("fma", "f32", rounding="rn")
+
+
+def chained_product(d: str) -> MatrixOp:
+    """The callable for ``mma.m8n8k4`` with f16: no tensor core of sm_90 has it, so that f32 multiply-adds stand in.
+
+    An f32 result is a chain up k from +0, to which c is added last; for an f16 result, c takes in two pairs of products in turn.
+    """
+
+    @quiet
+    def product(a: Array, b: Array, c: Array) -> Array:
+        left, right = (one.view(np.float16).astype(np.float32) for one in (a, b))
+
+        def chain(start: float, *steps: int) -> Array:
+            total = np.full(c.size, np.float32(start))
+            for k in steps:
+                one = np.broadcast_to(left[:, :, k, None], c.shape).reshape(-1)
+                other = np.broadcast_to(right[:, None, :, k], c.shape).reshape(-1)
+                total = _FMA32(one, other, total)
+            return total.reshape(c.shape)
+
+        if d == "f16":
+            return _nearest16((c.astype(np.float32) + chain(-0.0, 0, 1)) + chain(-0.0, 2, 3))
+        return canonical32(c.astype(np.float32) + chain(0.0, 0, 1, 2, 3))
+
+    return product
 
 
 # ---- floats -----------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from ptxgen.emulator.collectives import Exchange, Members
 from ptxgen.emulator.lowering import Control, Lowering
 from ptxgen.emulator.memory import Access
 from ptxgen.emulator.numerics import NumericsError, matrix_product
-from ptxgen.emulator.numerics.matrix import ELEMENT_BITS
+from ptxgen.emulator.numerics.matrix import ELEMENT_BITS, chained_product
 from ptxgen.emulator.operands import Array, Get, Put
 from ptxgen.emulator.semantics.table import control
 from ptxgen.emulator.threads import WARP
@@ -225,5 +225,66 @@ def lower_product(low: Lowering) -> Control:
         right = fragment_b(registers[first:second], b)
         result = product(left, right, fragment_c(registers[second:], accumulator, halves))
         return tuple(members.collect(one) for one in registers_of_d(result, accumulator, halves))
+
+    return _aligned(low, [get for group in groups for get in group], compute, puts)
+
+
+# ---- four products of m8n8k4 ------------------------------------------------------------------------------------------
+
+_LANE = np.arange(WARP)
+_QUARTER, _HALF, _MEMBER = _LANE % 16 // 4, _LANE // 16, _LANE % 4
+_QUARTERS = 4
+
+
+def _places(row_of: Callable[[int], Array], column_of: Callable[[int], Array], count: int) -> tuple[Array, Array, Array]:
+    """Product, row and column of element i of every lane: arrays of shape (32, count)."""
+    steps = range(count)
+    rows = np.stack([np.broadcast_to(row_of(i), WARP) for i in steps], axis=1)
+    columns = np.stack([np.broadcast_to(column_of(i), WARP) for i in steps], axis=1)
+    return np.broadcast_to(_QUARTER[:, None], rows.shape), rows, columns
+
+
+def _quarter_inputs(along_k: bool) -> tuple[Array, Array, Array]:
+    """Where a (as m, k) and b (as n, k) have the four elements of a lane: along k, or across it."""
+    if along_k:
+        return _places(lambda i: 4 * _HALF + _MEMBER, lambda i: np.array(i), 4)
+    return _places(lambda i: 4 * _HALF + i, lambda i: _MEMBER, 4)
+
+
+def _quarter_sums(name: str) -> tuple[Array, Array, Array]:
+    """Where c and d have the eight elements of a lane."""
+    if name == "f16":
+        return _places(lambda i: 4 * _HALF + _MEMBER, lambda i: np.array(i), 8)
+    return _places(lambda i: 4 * _HALF + (_MEMBER & 1) + (i & 2), lambda i: (i & 4) + (_MEMBER & 2) + (i & 1), 8)
+
+
+@control("matrix", "mma (four products of f16)")
+def lower_quarters(low: Lowering) -> Control:
+    match, b32 = low.match, type_named("b32")
+    into_d, into_c = match.value(".dtype"), match.value(".ctype")
+    product = chained_product(into_d)
+    shapes = (8, 4), (8, 4), (8, 8)
+    images = (
+        _quarter_inputs(match.value(".alayout") == "row"),
+        _quarter_inputs(match.value(".blayout") == "col"),
+        _quarter_sums(into_c),
+    )
+    stored = np.uint16, np.uint16, _ACCUMULATORS[into_c]
+    groups = [low.sources(low.named[name], b32) for name in "abc"]
+    puts = [low.target(item, b32) for item in low.elements(low.named["d"])]
+    bounds = np.cumsum([0, *(len(group) for group in groups)])
+    quarter, rows, columns = _quarter_sums(into_d)
+
+    def compute(wave: Wave, members: Members, *values: Array) -> tuple[Array, ...]:
+        registers = [np.ascontiguousarray(members.spread(value)) for value in values]
+        operands = []
+        for shape, image, dtype, start, stop in zip(shapes, images, stored, bounds, bounds[1:]):
+            elements = np.stack(registers[start:stop], axis=-1).view(dtype)
+            matrix = np.empty((members.rows, _QUARTERS, *shape), dtype)
+            matrix[:, image[0], image[1], image[2]] = elements
+            operands.append(matrix.reshape(-1, *shape))
+        sums = product(*operands).reshape(members.rows, _QUARTERS, 8, 8)
+        words = np.ascontiguousarray(sums[:, quarter, rows, columns]).view(np.uint32)
+        return tuple(members.collect(np.ascontiguousarray(words[..., number])) for number in range(words.shape[-1]))
 
     return _aligned(low, [get for group in groups for get in group], compute, puts)
