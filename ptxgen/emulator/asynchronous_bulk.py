@@ -103,7 +103,7 @@ class Bulk:
             return
         rows = self._rows("shared", source, size)
         rows.check()
-        self._reading(rows)
+        self._reading(rows, "a wait for the phase of its mbarrier")
         where = target + np.arange(0, size, UNIT, dtype=np.int64)
         self._receive(where, lambda: rows.read()[None], size, signal, combine, reading=rows)
 
@@ -136,6 +136,11 @@ class Bulk:
             return None
         if fields.interleave != "none" or KINDS[fields.kind][0] % 8:
             self._report("tensor map", f"the emulator does not follow interleave {fields.interleave} of kind {fields.kind} yet", "kind")
+            return None
+        start = coordinates[0] * (KINDS[fields.kind][0] // 8)
+        if start % UNIT:
+            told = f"the box begins {start} bytes along the contiguous axis, which is no multiple of {UNIT}: an illegal instruction"
+            self._report("misaligned", told, "coordinate")
             return None
         if rows:
             return Box(fields._replace(box=(fields.box[0], 4)), coordinates[:2], coordinates[1:])
@@ -236,14 +241,14 @@ class Bulk:
             return None
         return region, (offset + block * region.stride) // UNIT
 
-    def _reading(self, rows: Rows) -> None:
-        """The async proxy begins to read shared memory."""
+    def _reading(self, rows: Rows, wait: str) -> None:
+        """The async proxy begins to read shared memory, and does so until `wait`."""
         for _, region, where in rows.pieces:
-            self.wave.hazards.source_reading(self.statement, self.threads, region, where[None] * rows.unit, rows.unit)
+            self.wave.hazards.source_reading(self.statement, self.threads, region, where[None] * rows.unit, rows.unit, wait)
 
     def _send(self, source: Rows, target: Rows, combine: Combine | None) -> None:
         """Shared memory to global memory: a copy of the thread's bulk group."""
-        self._reading(source)
+        self._reading(source, "cp.async.bulk.wait_group.read")
         data = source.read()
         for positions, region, where in target.pieces:
             if not region.writable:

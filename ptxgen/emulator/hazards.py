@@ -54,6 +54,7 @@ class Hazards:
         self.races = races and "shared" in wave.memory.spaces
         self._statements: list[Instruction] = []
         self._numbers: dict[int, int] = {}
+        self._waits: dict[int, str] = {}
         self._barriers: dict[Any, Array] = {}
         self._numbered: dict[int, Array] = {}
         self._gone: Array | None = None
@@ -360,14 +361,15 @@ class Hazards:
         if ordered is not None:
             self._learn(self._clocks.rows(copy.threads), ordered, ordered.landed)
 
-    def source_reading(self, statement: Instruction, threads: Array, region: Region, first: Array, nbytes: int) -> None:
+    def source_reading(self, statement: Instruction, threads: Array, region: Region, first: Array, nbytes: int, wait: str) -> None:
         """The async proxy begins to read shared memory for some threads, `nbytes` from each byte `first` (shape (n, k)) of the region.
 
-        Until `source_done` nobody may write there. For copies out of shared memory, and for the operands of asynchronous matrix
-        instructions.
+        Until `source_done`, which `wait` brings about, nobody may write there. For copies out of shared memory, and for the operands of
+        asynchronous matrix instructions.
         """
         if not self.races or region is not self._region:
             return
+        self._waits[id(statement)] = wait
         self._check_async(statement, threads, region, first, nbytes, "are read")
         where = self._granules(first.reshape(-1), 1, nbytes).reshape(len(threads), -1)
         slots = self._clocks.slot[self._clocks.row[threads]]
@@ -458,7 +460,10 @@ class Hazards:
             other = int(clocks.cluster_of_row[row]) * clocks.slots + agent
             told = f"{size} at {name} {verb}, and nothing orders this after the {before} by {_spoken(statement)} in {self._warp(other)}"
             if stamp >> _CLOCK & _CLOCK_MASK == _READING:
-                told = f"{size} at {name} {verb} while {_spoken(statement)} of {self._warp(other)} reads them: no wait for it has returned"
+                told = (
+                    f"{size} at {name} {verb} while {_spoken(statement)} of {self._warp(other)} reads them:"
+                    f" {self._waits[id(statement)]} by that warp is missing"
+                )
         affected = threads[lost.any(axis=1)]
         self._wave.reports.add("race", told, access.statement, self._wave.threads, affected, subject=f"{verb} {before}")
 

@@ -188,7 +188,7 @@ class Wave:
         while True:
             group = self.pool.pop()
             if group is None:
-                if self.copies.deliver() or self.mbarriers.time_out():
+                if self.alive.any() and (self.copies.deliver() or self.mbarriers.time_out()):
                     continue
                 self._report_stuck()
                 self.copies.finish(stuck=bool(self.alive.any()))
