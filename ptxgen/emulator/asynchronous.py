@@ -213,6 +213,10 @@ class Copies:
 
         self._notices.append(_Notice(happen))
 
+    def later(self, happen: Callable[[], None]) -> None:
+        """Something else that happens by itself, when nobody can run or sooner: what a commit tells."""
+        self._notices.append(_Notice(happen))
+
     # ---- landing ------------------------------------------------------------------------------------------------------
 
     def deliver(self) -> bool:

@@ -20,14 +20,14 @@ import numpy as np
 
 from ptxgen.emulator.operands import Array
 from ptxgen.emulator.reports import place
-from ptxgen.ir import Call, Instruction
+from ptxgen.ir import Call, Instruction, Reg
 
 if TYPE_CHECKING:
-    from ptxgen.emulator.code import Code
     from ptxgen.emulator.frames import Frame
+    from ptxgen.emulator.lowering import Lowering
     from ptxgen.emulator.machine import Wave
 
-__all__ = ["CLEAN", "PLAIN", "POISON", "READING", "WRITING", "InFlight", "Watched"]
+__all__ = ["CLEAN", "PLAIN", "POISON", "READING", "WRITING", "InFlight", "Issue", "Watched", "watched_registers"]
 
 PLAIN, CLEAN, WRITING, READING = range(4)
 
@@ -207,10 +207,15 @@ class InFlight:
         message = f"{name} is written by another instruction while {watched.user(row, first)}"
         self._wave.reports.add("in flight", message, issue.statement, self._wave.threads, threads, subject=name)
 
-    @staticmethod
-    def watch(code: Code, registers: list[tuple[int, str]]) -> Array:
-        """Have registers of a function watched; returns their rows."""
-        for slot, name in registers:
-            code.watched.setdefault(slot, name)
-        order = {slot: row for row, slot in enumerate(code.watched)}
-        return np.array([order[slot] for slot, _ in registers], np.int64)
+
+def watched_registers(low: Lowering, operand: Any) -> Array:
+    """Have the registers of a vector operand watched; returns their rows."""
+    slots = []
+    for item in low.elements(operand):
+        register = low.scope.register(item.name, item.part) if isinstance(item, Reg) else None
+        if register is None:
+            raise low.refuse(f"{getattr(item, 'name', item)} is no register, and this instruction takes registers alone")
+        low.code.watched.setdefault(register.slot, register.name)
+        slots.append(register.slot)
+    row = {slot: number for number, slot in enumerate(low.code.watched)}
+    return np.array([row[slot] for slot in slots], np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,11 +14,28 @@ from ptxgen.emulator.threads import WARP
 from ptxgen.ir import Instruction
 
 if TYPE_CHECKING:
+    from ptxgen.emulator.frames import Frame
+    from ptxgen.emulator.lowering import Control, Lowering
     from ptxgen.emulator.machine import Wave
 
-__all__ = ["WARPGROUP", "Rendezvous"]
+__all__ = ["WARPGROUP", "Rendezvous", "together"]
 
 WARPGROUP = 4 * WARP
+
+
+def together(low: Lowering, size: int, act: Callable[[Wave, Frame, Array], None]) -> Control:
+    """An instruction that the threads of a warp or warpgroup execute together, once all have come: `act(wave, frame, threads)`."""
+    assert isinstance(low.statement, Instruction)
+    statement = low.statement
+
+    def arrive(wave: Wave, group: Group) -> list[Group]:
+        ready = wave.rendezvous.arrive(group, size, statement)
+        if ready is None:
+            return []
+        act(wave, wave.frame(ready), wave.indices(ready.index))
+        return [ready.at(ready.pc + 1)]
+
+    return arrive
 
 
 class _Waiting:

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ptxgen.emulator.descriptors import HOPPER, decode, matrix_addresses, read_chunks
-from ptxgen.emulator.inflight import InFlight, Issue
+from ptxgen.emulator.inflight import Issue, watched_registers
 from ptxgen.emulator.lowering import Control, Lowering, Run
 from ptxgen.emulator.numerics.matrix import ELEMENT_BITS, matrix_product
 from ptxgen.emulator.operands import Array, Get
-from ptxgen.emulator.rendezvous import WARPGROUP
+from ptxgen.emulator.rendezvous import WARPGROUP, together
 from ptxgen.emulator.semantics.table import control, execution
 from ptxgen.emulator.threads import WARP
 from ptxgen.emulator.warpgroup import QUEUE, Shape, a_fragment, d_fragment
 from ptxgen.instructions.types import type_named
-from ptxgen.ir import Instruction, Int, Reg
+from ptxgen.ir import Instruction, Int
 
 if TYPE_CHECKING:
     from ptxgen.emulator.frames import Frame
-    from ptxgen.emulator.machine import Group, Wave
+    from ptxgen.emulator.machine import Wave
 
 _TYPES = ("f16", "bf16", "tf32", "e4m3, e5m2", "s8, u8", "b1")
 _PATTERNS: dict[str, Any] = {
@@ -31,24 +30,6 @@ _PATTERNS: dict[str, Any] = {
 }  # fmt: skip
 
 _SHAPE = re.compile(r"m64n(\d+)k(\d+)")
-
-Together = Callable[["Wave", "Frame", Array], None]
-"""What an instruction does for complete units of threads."""
-
-
-def _together(low: Lowering, size: int, act: Together) -> Control:
-    """An instruction that all threads of a warp or warpgroup execute: they wait for one another."""
-    assert isinstance(low.statement, Instruction)
-    statement = low.statement
-
-    def arrive(wave: Wave, group: Group) -> list[Group]:
-        ready = wave.rendezvous.arrive(group, size, statement)
-        if ready is None:
-            return []
-        act(wave, wave.frame(ready), wave.indices(ready.index))
-        return [ready.at(ready.pc + 1)]
-
-    return arrive
 
 
 @execution("warpgroup", "setmaxnreg")
@@ -59,12 +40,12 @@ def lower_register_count(low: Lowering) -> Run:
 
 @control("warpgroup", "wgmma.fence")
 def lower_fence(low: Lowering) -> Control:
-    return _together(low, WARP, lambda wave, frame, threads: wave.warpgroups.fence(frame, threads))
+    return together(low, WARP, lambda wave, frame, threads: wave.warpgroups.fence(frame, threads))
 
 
 @control("warpgroup", "wgmma.commit_group")
 def lower_commit(low: Lowering) -> Control:
-    return _together(low, WARP, lambda wave, frame, threads: wave.warpgroups.commit(threads))
+    return together(low, WARP, lambda wave, frame, threads: wave.warpgroups.commit(threads))
 
 
 @control("warpgroup", "wgmma.wait_group")
@@ -74,7 +55,7 @@ def lower_wait(low: Lowering) -> Control:
     newest = statement.operands[0]
     assert isinstance(newest, Int)
     count = newest.value
-    return _together(low, WARP, lambda wave, frame, threads: wave.warpgroups.wait(threads, count, statement))
+    return together(low, WARP, lambda wave, frame, threads: wave.warpgroups.wait(threads, count, statement))
 
 
 _DENSE = [f"wgmma.mma_async ({types}{place})" for types in _TYPES for place in ("", ", A in registers")]
@@ -82,7 +63,7 @@ _DENSE = [f"wgmma.mma_async ({types}{place})" for types in _TYPES for place in (
 
 @control("warpgroup", *_DENSE)
 def lower_product(low: Lowering) -> Control:
-    return _together(low, WARPGROUP, _Product(low).execute)
+    return together(low, WARPGROUP, _Product(low).execute)
 
 
 class _Product:
@@ -99,9 +80,9 @@ class _Product:
         self.multiply = matrix_product(self.a_type, self.b_type, d_type, unit="wgmma", satfinite=saturates)
         self.shape = Shape(n, k, d_type)
         operands = low.statement.operands
-        self.d = _watched(low, operands[0])
+        self.d = watched_registers(low, operands[0])
         self.in_registers = len(low.elements(operands[1])) > 1
-        self.a = _watched(low, operands[1]) if self.in_registers else np.zeros(0, np.int64)
+        self.a = watched_registers(low, operands[1]) if self.in_registers else np.zeros(0, np.int64)
         self.a_descriptor = None if self.in_registers else low.source(operands[1], type_named("b64"))
         self.b_descriptor = low.source(operands[2], type_named("b64"))
         self.scale_d = low.source(operands[3], type_named("pred"))
@@ -204,17 +185,6 @@ class _Product:
         values = np.ascontiguousarray(d[:, self.d_row, self.d_column])
         words = values.view(np.uint32).reshape(len(d), WARPGROUP, len(self.d))
         return words.transpose(2, 0, 1).reshape(len(self.d), -1)
-
-
-def _watched(low: Lowering, operand: Any) -> Array:
-    """The registers of a vector operand, which are followed while products are in flight."""
-    registers = []
-    for item in low.elements(operand):
-        register = low.scope.register(item.name, item.part) if isinstance(item, Reg) else None
-        if register is None:
-            raise low.refuse(f"{getattr(item, 'name', item)} is no register, which the fragments of wgmma are made of", section="9.7.15.5")
-        registers.append((register.slot, item.name))
-    return InFlight.watch(low.code, registers)
 
 
 def _patterns(data: Array, of: str) -> Array:

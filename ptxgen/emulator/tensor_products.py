@@ -1,0 +1,149 @@
+"""tcgen05.mma: what the instruction descriptor says, and where the rows of A and D lie in tensor memory.
+
+ISA "Instruction descriptor"; ISA "Data Path Layout Organization", layouts A, B, D and F.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ptxgen.emulator.operands import Array
+
+__all__ = ["Part", "Product", "decode_instruction", "lanes_of", "unpack"]
+
+_FLOATS8 = {0: "e4m3", 1: "e5m2", 3: "e2m3", 4: "e3m2", 5: "e2m1"}
+_TYPES: dict[str, dict[int, str]] = {
+    "f16": {0: "f16", 1: "bf16"},
+    "tf32": {2: "tf32"},
+    "f8f6f4": _FLOATS8,
+    "i8": {0: "u8", 1: "s8"},
+}
+_RESULTS: dict[str, dict[int, str]] = {
+    "f16": {0: "f16", 1: "f32"},
+    "tf32": {1: "f32"},
+    "f8f6f4": {0: "f16", 1: "f32"},
+    "i8": {2: "s32"},
+}
+_DEPTH = {"f16": 16, "tf32": 8, "f8f6f4": 32, "i8": 32}
+_SIGN = {"f16": 15, "bf16": 15, "tf32": 31, "e4m3": 7, "e5m2": 7, "e2m3": 5, "e3m2": 5, "e2m1": 3}
+_WIDTH = {"e2m3": 6, "e3m2": 6, "e2m1": 4}
+
+
+class Product(NamedTuple):
+    """A decoded instruction descriptor."""
+
+    m: int
+    n: int
+    k: int
+    a: str
+    b: str
+    d: str
+    a_k_major: bool
+    b_k_major: bool
+    negate_a: bool
+    negate_b: bool
+    saturates: bool
+
+    @property
+    def element(self) -> int:
+        """Bytes of an element of A and B, in shared memory."""
+        return 32 // self.k
+
+    @staticmethod
+    def signs(patterns: Array, of: str) -> Array:
+        """Elements with their signs turned."""
+        return patterns ^ patterns.dtype.type(1 << _SIGN[of])
+
+
+def decode_instruction(word: int, kind: str, group: int) -> Product | str:
+    """Take an instruction descriptor apart; a text says what is wrong with one that the kind does not have.
+
+    Parameters
+    ----------
+    word : int
+        32 bits.
+    kind : str
+        ``"f16"``, ``"tf32"``, ``"f8f6f4"`` or ``"i8"``.
+    group : int
+        1 or 2: blocks that multiply together.
+    """
+    d = _RESULTS[kind].get(word >> 4 & 3)
+    a, b = (_TYPES[kind].get(word >> shift & 7) for shift in (7, 10))
+    for name, found, shift, mask, known in (
+        ("D (bits 4-5)", d, 4, 3, _RESULTS[kind]),
+        ("A (bits 7-9)", a, 7, 7, _TYPES[kind]),
+        ("B (bits 10-12)", b, 10, 7, _TYPES[kind]),
+    ):
+        if found is None:
+            listed = ", ".join(f"{value} = {type}" for value, type in known.items())
+            return f"the type of {name} is {word >> shift & mask}, and .kind::{kind} has {listed}"
+    assert a is not None and b is not None and d is not None
+    m, n = (word >> 24 & 0x1F) << 4, (word >> 17 & 0x3F) << 3
+    problem = _shape_problem(m, n, group, kind)
+    if problem:
+        return problem
+    if word >> 2 & 1:
+        return "bit 2 asks for a sparse A, which is tcgen05.mma.sp"
+    if kind == "f16" and d == "f16" and "bf16" in (a, b):
+        return "D is f16, and bf16 is accumulated in f32"
+    if kind == "i8" and word >> 13 & 3:
+        return "bits 13 and 14 negate A and B, which .kind::i8 cannot"
+    return Product(
+        m, n, _DEPTH[kind], a, b, d, not word >> 15 & 1, not word >> 16 & 1,
+        bool(word >> 13 & 1), bool(word >> 14 & 1), bool(word >> 3 & 1),
+    )  # fmt: skip
+
+
+def _shape_problem(m: int, n: int, group: int, kind: str) -> str:
+    rows = (64, 128) if group == 1 else (128, 256)
+    if m not in rows:
+        return f"M (bits 24-28, times 16) is {m}; with cta_group::{group} it is {rows[0]} or {rows[1]}"
+    step = 8 if m == 64 and (kind != "i8" or n <= 32) else 32 if group == 2 and kind == "i8" else 16
+    if n % step or not step <= n <= 256:
+        return f"N (bits 17-22, times 8) is {n}; for M = {m} with cta_group::{group} it is a multiple of {step} up to 256"
+    return ""
+
+
+class Part(NamedTuple):
+    """A part of D in one block: rows of D by lanes, columns of D by columns of tensor memory."""
+
+    lane: Array
+    columns: slice
+    a_lane: Array
+
+
+def lanes_of(m: int, n: int, group: int) -> list[Part]:
+    """Where the rows that a block computes lie, from the address in the instruction on.
+
+    Returns
+    -------
+    list of Part
+        `lane` for each of the block's rows, for the columns of D that it holds there, and `a_lane` where A in tensor memory is read.
+    """
+    if group == 2 and m == 128:
+        rows, half = np.arange(64), n // 2
+        return [Part(rows, slice(0, half), rows), Part(rows + 64, slice(half, n), rows + 64)]
+    if m == 64:
+        rows = np.arange(64)
+        lane = rows // 16 * 32 + rows % 16
+        return [Part(lane, slice(0, n), lane)]
+    rows = np.arange(128)
+    return [Part(rows, slice(0, n), rows)]
+
+
+def unpack(chunks: Array, of: str) -> Array:
+    """Elements from chunks of 16 bytes: unsigned patterns of floats, values of integers; narrow floats take the first bits of a chunk.
+
+    Parameters
+    ----------
+    chunks : array of uint8
+        Shape (..., 16).
+    """
+    if of in _WIDTH:
+        width = _WIDTH[of]
+        bits = np.unpackbits(chunks, axis=-1, bitorder="little")[..., : 16 * width].reshape(*chunks.shape[:-1], 16, width)
+        return (bits << np.arange(width, dtype=np.uint8)).sum(-1).astype(np.uint8)
+    dtype = {"f16": np.uint16, "bf16": np.uint16, "tf32": np.uint32, "s8": np.int8}.get(of, np.uint8)
+    return np.ascontiguousarray(chunks).view(dtype)
