@@ -107,6 +107,13 @@ movmatrix = instruction(
     operands={"d": out("b32"), "a": source("b32", immediate=False)},
     since=(Since("7.8", "sm_75+"),),
     issuer="warp",
+    # An element keeps its coordinates: d holds in columns what a holds in rows.
+    tile=Tile(
+        {
+            "d": Atom("8, 8", "S[((4, 2), 8) : ((1@laneid, 1), 4@laneid)]", element="b16"),
+            "a": Atom("8, 8", "S[(8, (4, 2)) : (4@laneid, (1@laneid, 1))]", element="b16"),
+        }
+    ),
     meaning=_MOVE,
 )
 

@@ -1,4 +1,4 @@
-"""Launches an entry of one warp through the driver: the first array is copied back."""
+"""Launches an entry of one warp through the driver; arrays are copied there and back."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def launch(text: str, entry: str, arrays: list[np.ndarray]) -> None:
     packed = np.array([value.ctypes.data for value in values], np.uint64)
     call(driver.cuLaunchKernel(call(driver.cuModuleGetFunction(module, entry.encode())), 1, 1, 1, 32, 1, 1, 0, 0, packed.ctypes.data, 0))
     call(driver.cuCtxSynchronize())
-    call(driver.cuMemcpyDtoH(arrays[0].ctypes.data, pointers[0], arrays[0].nbytes))
-    for pointer in pointers:
+    for pointer, array in zip(pointers, arrays):
+        call(driver.cuMemcpyDtoH(array.ctypes.data, pointer, array.nbytes))
         call(driver.cuMemFree(pointer))
     call(driver.cuModuleUnload(module))
     call(driver.cuDevicePrimaryCtxRelease(device))
