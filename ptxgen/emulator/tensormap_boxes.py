@@ -11,7 +11,7 @@ from ptxgen.emulator.tensormap import KINDS, SWIZZLES, TensorMapFields
 
 __all__ = ["Box", "swizzle_period", "swizzled"]
 
-_NAN = {16: 0x7FFF, 32: 0x7FFFFFFF, 64: 0x7FFFFFFFFFFFFFFF}
+_NAN = {16: 0x7FF7, 32: 0x7FF77FF7, 64: 0x7FF77FF77FF77FF7}  # as an H200 writes it
 
 
 def swizzled(address: Array, mode: str) -> Array:
