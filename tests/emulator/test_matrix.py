@@ -142,6 +142,29 @@ def test_products_of_integers_are_exact(registers, shape: str, d: str, a: str, b
     assert (found == expected).all()
 
 
+@pytest.mark.parametrize(("a", "b"), [("e2m1", "e4m3"), ("e3m2", "e2m1"), ("e2m3", "e5m2"), ("e2m1", "e3m2")])
+def test_narrow_floats_lie_in_bytes(registers, a: str, b: str) -> None:
+    """.kind::f8f6f4: six bits at the bottom of a byte, four in bits 2 to 5."""
+    import ml_dtypes
+
+    stored = {
+        "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2, "e3m2": ml_dtypes.float6_e3m2fn,
+        "e2m3": ml_dtypes.float6_e2m3fn, "e2m1": ml_dtypes.float4_e2m1fn,
+    }  # fmt: skip
+
+    def bytes_of(values: np.ndarray, name: str) -> np.ndarray:
+        return values.astype(stored[name]).view(np.uint8).astype(np.uint64) << np.uint64(2 if name == "e2m1" else 0)
+
+    rng = np.random.default_rng(7)
+    left, right = (rng.choice([-4.0, -3.0, -1.5, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0], (WARPS, *shape)) for shape in ((16, 32), (32, 8)))
+    ra = pack(gather(bytes_of(left, a), place_of_a(16, 32, 4), 16), 8)
+    rb = pack(gather(bytes_of(right, b), place_of_b(32, 4), 8), 8)
+    line = f"mma.sync.aligned.kind::f8f6f4.m16n8k32.row.col.f32.{a}.{b}.f32 {names(30, 4)}, {names(10, 4)}, {names(14, 2)}, {NOTHING};"
+    result, outcome = registers(line, ra, rb)
+    assert outcome.ok
+    assert (result.view(np.float32) == gather(np.matmul(left, right), place_of_c, 4)).all()
+
+
 def test_bits_by_exclusive_or(registers) -> None:
     rng = np.random.default_rng(2)
     left, right = rng.integers(0, 2, (WARPS, 16, 128)), rng.integers(0, 2, (WARPS, 128, 8))

@@ -207,9 +207,7 @@ def lower_product(low: Lowering) -> Control:
     match = low.match
     a, b, accumulator = match.value(".atype"), match.value(".btype"), match.value(".dtype")
     halves = 1 if match.value(".shape").startswith("m8") else 2
-    blackwell = "kind" in low.statement.opcode
-    if blackwell and "e2m1" in (a, b):
-        raise NumericsError("where four bits lie in a byte of .kind::f8f6f4 is not known here")
+    blackwell = ".kind" in match.bindings
     product = matrix_product(
         a, b, accumulator, unit="tcgen05" if blackwell else "mma", satfinite=".satfinite" in match.bindings,
         bit_op=match.value(".bitOp") or "and",
@@ -223,6 +221,10 @@ def lower_product(low: Lowering) -> Control:
         registers = [members.spread(value) for value in values]
         left = fragment_a(registers[:first], a, halves)
         right = fragment_b(registers[first:second], b)
+        if a == "e2m1":  # of .kind::f8f6f4: bits 2 to 5 of a byte
+            left = left >> 2
+        if b == "e2m1":
+            right = right >> 2
         result = product(left, right, fragment_c(registers[second:], accumulator, halves))
         return tuple(members.collect(one) for one in registers_of_d(result, accumulator, halves))
 
