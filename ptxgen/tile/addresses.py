@@ -166,7 +166,8 @@ class Addresses(Anchor):
         """Evaluate the text that was written, in all threads of the first CTA, and compare it with the table."""
         group, evaluator = self.group, Evaluator.of(self.builder)
         threads = len(group.rows)
-        rows = group.rows if group.scope != "thread" else group.active
+        # An instance of the scope that has active threads: what the others would compute is nobody's business.
+        rows = group.rows + int(group.active[0]) // group.span * group.span if group.scope != "thread" else group.active
         wanted = self.linear[:threads]
         for mono, values in self.symbols.items():
             factor = prod(_at(evaluator.sample(symbol), rows) for symbol in mono)

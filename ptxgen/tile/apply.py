@@ -79,7 +79,7 @@ def _issuers(builder: Builder, scope: str, match: Match) -> tuple[str, str]:
     """The scope and the issuer of the group; what one thread issues for all needs guards that leave a single thread."""
     if match.entry.issuer != "one":
         return scope, match.entry.issuer
-    if not builder.single_thread():
+    if not builder.one_a_warp():
         raise InstructionError(
             f"is issued by {len(builder.active_threads())} threads here", opcode=match.opcode,
             rule="a single elected thread issues this instruction for all", section=match.entry.section,

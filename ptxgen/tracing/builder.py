@@ -588,10 +588,18 @@ class Builder:
         active = self.active_threads()
         if len(active) < 2:
             return True
+        return self._elected() and bool(active[0] // 32 == active[-1] // 32)
+
+    def one_a_warp(self) -> bool:
+        """Whether at most one thread of each warp runs what stands here."""
+        active = self.active_threads()
+        return self.single_thread() or len(np.unique(active // 32)) == len(active) or self._elected()
+
+    def _elected(self) -> bool:
         region: Region | None = self.region
         while region is not None and not region.elected:
             region = region.parent
-        return region is not None and bool(active[0] // 32 == active[-1] // 32)
+        return region is not None
 
     def divergence(self) -> Any:
         """The innermost place at which something unknown decides which threads come here; None where all that are active do."""
