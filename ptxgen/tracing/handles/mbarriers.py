@@ -24,7 +24,7 @@ from ptxgen.tracing.views import View
 __all__ = ["MBarrier", "mbarrier"]
 
 _BYTES = 8  # an mbarrier is 8 bytes and aligned to them (ISA 9.7.15.15.1)
-_ARRIVALS = (1 << 20) - 1  # the most that one counts (ISA 9.7.15.15.2)
+_ARRIVALS = _UNDER_WAY = (1 << 20) - 1  # the most arrivals and bytes that one counts (ISA 9.7.15.15.2)
 
 
 class _Ring:
@@ -134,7 +134,8 @@ class MBarrier:
         cta : int or traced u32, optional
             Rank of a block in the cluster: the same barrier there (one ``mapa`` in front).
         scope : str, optional
-            ``"cta"`` or ``"cluster"``: between which threads it releases; PTX's default is the block.
+            ``"cta"`` or ``"cluster"``: between which threads it releases; PTX's default is the block. Needed where a thread of another
+            block reads what this one has written; not where only a copy overwrites what it has read.
         """
         self._arrive("mbarrier.arrive", "" if scope is None else f".release.{scope}", () if count is None else (count,), cta)
 
@@ -175,12 +176,12 @@ class MBarrier:
 
     def test_wait(self, parity: Any, *, scope: str | None = None) -> Scalar:
         """``mbarrier.test_wait.parity``: whether the phase of this parity is complete; see `wait`."""
-        made: Scalar = self._issue(f"mbarrier.test_wait.parity{_acquire(scope)}.shared.b64", parity)
+        made: Scalar = self._issue(f"mbarrier.test_wait.parity{_acquire(scope)}.shared.b64", _parity(parity))
         return made
 
     def try_wait(self, parity: Any, *, hint: Any = None, scope: str | None = None) -> Scalar:
         """``mbarrier.try_wait.parity``: the same after waiting for a while: at most `hint` nanoseconds, or what the device likes."""
-        operands = (parity,) if hint is None else (parity, hint)
+        operands = (_parity(parity),) if hint is None else (_parity(parity), hint)
         made: Scalar = self._issue(f"mbarrier.try_wait.parity{_acquire(scope)}.shared.b64", *operands)
         return made
 
@@ -293,15 +294,33 @@ def _arrivals(count: Any, where: Where) -> Any:
 
 def _transaction(bytes: Any) -> Any:
     """A number of bytes under way; refused where no copy moves so many."""
-    if isinstance(bytes, int) and bytes % 4:
+    if not isinstance(bytes, int):
+        return bytes
+    if not 0 <= bytes <= _UNDER_WAY:
+        raise InstructionError(
+            f"{bytes} bytes are more than an mbarrier counts" if bytes > 0 else f"{bytes} is no number of bytes",
+            opcode="mbarrier.expect_tx", operand="tx_count",
+            rule="an mbarrier counts at most 2^20 - 1 bytes under way", section="9.7.15.15.2",
+            legal="0 to 1048575; more phases, each with a part of the copies", where=here(),
+        )  # fmt: skip
+    if bytes % 4:
         raise InstructionError(
             f"no copies signal {bytes} bytes", opcode="mbarrier.expect_tx", operand="tx_count",
             rule="what signals an mbarrier moves whole words: bulk and tensor copies multiples of 16 bytes, st.async of 4",
-            section="9.7.15.15.6",
-            legal="the bytes of all copies of the phase, rows that a tensor copy pads included",
-            where=here(),
+            section="9.7.15.15.5", legal="the bytes of all copies of the phase, what a tensor copy fills in included", where=here(),
         )  # fmt: skip
     return bytes
+
+
+def _parity(parity: Any) -> Any:
+    """A parity; refused where it is known to be none."""
+    if isinstance(parity, int) and (isinstance(parity, bool) or parity not in (0, 1)):
+        raise InstructionError(
+            f"{parity!r} is no parity of a phase", opcode="mbarrier.try_wait", operand="phase_parity",
+            rule="a phase is named by its number modulo 2", section="9.7.15.15.16",
+            legal="0, 1, or the phase of a px.pipeline_state", where=here(),
+        )  # fmt: skip
+    return parity
 
 
 def _acquire(scope: str | None) -> str:

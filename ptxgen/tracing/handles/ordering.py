@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from ptxgen.errors import TraceError
+from ptxgen.tracing.provenance import here
 from ptxgen.tracing.raw import ptx
 
 __all__ = [
     "bulk_commit", "bulk_wait", "cp_async_commit", "cp_async_wait", "fence", "fence_mbarrier_init", "fence_proxy_async", "griddepcontrol",
 ]  # fmt: skip
+
+_SPACES = ("global", "shared::cta", "shared::cluster")
 
 
 def fence(sem: str, scope: str) -> None:
@@ -35,6 +39,10 @@ def fence_proxy_async(space: str | None = None) -> None:
     space : str, optional
         For one space alone: ``"global"``, ``"shared::cta"``, ``"shared::cluster"``.
     """
+    if space is not None and space not in _SPACES:
+        raise TraceError(
+            f"px.fence_proxy_async({space!r})", where=here(), legal=f"no space, which is all, or {', '.join(map(repr, _SPACES))}"
+        )
     ptx["fence.proxy.async" if space is None else f"fence.proxy.async.{space}"]()
 
 
