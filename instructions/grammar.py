@@ -306,7 +306,10 @@ class Form:
         if not {*bindings} - {".type"} <= {name for name, _, _ in qualifiers}:
             return
         required = {name for name, _, optional in qualifiers if not optional}
+        foreign = {name for name, values, _ in qualifiers if bindings.get(name, values[0]) not in values}
         for name, values, optional in qualifiers:
+            if not foreign <= {name}:
+                continue  # another qualifier has a value that this form does not know
             others: list[str | None] = [value for value in values if value != bindings.get(name)]
             if optional and name in bindings:
                 others.insert(0, None)

@@ -51,9 +51,9 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "mbarrier": ("mbarrier",),
     "warpgroup": ("setmaxnreg", "wgmma"),
     "tensor_memory": ("tcgen05",),
+    "matrix": ("ldmatrix", "mma", "movmatrix", "stmatrix"),
     "scaled": ("mma",),
     "sparse": ("mma",),
-    "matrix": ("ldmatrix", "mma", "movmatrix", "stmatrix"),
     "warp": ("activemask", "elect", "match", "redux", "shfl", "vote"),
 }  # fmt: skip
 

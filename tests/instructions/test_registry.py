@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.grammar import Choice, Element, Optional, forms
 from ptxgen.instructions.language import Entry
 from ptxgen.instructions.registry import FAMILIES, entries, family_entries, lookup
-from tests.instructions.harness import legal_choices
+from tests.instructions.harness import illegal_choices, legal_choices
 
 ENTRIES = list(entries())
 CORPUS = Path(__file__).parent.parent / "data" / "opcodes.txt"
@@ -58,6 +59,17 @@ def test_no_opcode_is_read_as_one_form_in_two_ways(entry: Entry) -> None:
         for bound in legal_choices(form)[:400]:
             matches = [match for match in lookup(form.opcode(bound)) if match.form is form]
             assert len(matches) == 1, [match.bindings for match in matches]
+
+
+@every_entry
+def test_what_is_offered_instead_of_broken_rules_is_legal(entry: Entry) -> None:
+    for form in forms(entry):
+        for bound in illegal_choices(form, 300)[:20]:
+            try:
+                lookup(form.opcode(bound))
+            except InstructionError as error:
+                for offered in re.findall(rf"(?<!\S){form.head}\.[^ ,]+(?=,|$)", error.legal):
+                    assert lookup(offered), error
 
 
 def test_real_opcodes_are_known() -> None:
