@@ -388,7 +388,10 @@ cp_async_bulk_tensor_load = instruction(
         cp.async.bulk.tensor.dim.shared::cluster.global{.load_mode}.mbarrier::complete_tx::bytes
             {.multicast}{.cta_group}{.level::cache_hint}
             [dst_mem], [tensor_map, tensor_coords], [mbar]{, im2col_info}{, cta_mask}{, cache_policy};
-    """,
+        cp.async.bulk.tensor.dim.cta_group.shared::cluster.global{.load_mode}.mbarrier::complete_tx::bytes
+            {.multicast}{.level::cache_hint}
+            [dst_mem], [tensor_map, tensor_coords], [mbar]{, im2col_info}{, cta_mask}{, cache_policy};
+    """,  # the last line in the order that kernels in use have, and ptxas takes
     choices=f"""
         {_DIM}
         .load_mode = {{ .tile, .tile::gather4, .im2col, .im2col::w, .im2col::w::128 }};

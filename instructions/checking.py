@@ -185,10 +185,8 @@ def _check_form(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -
             return index + 1, dropped
         for name, part, contract in _parts(match, slot, one):
             problem = "" if contract is None else _operand_problem(match, contract, part, slot.bracket and part is one)
-            if part.value is not None and contract is not None:
+            if part.value is not None:
                 constants[name] = part.value
-                if not problem and part.value > constants.get(contract.limit, part.value):
-                    problem = f"the constant {part.text} is above {contract.limit}, which is {constants[contract.limit]}"
             if problem:
                 assert contract is not None
                 rule, section = rule_of(match, contract, part)
@@ -197,6 +195,18 @@ def _check_form(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -
                 shaped = one.kind == "vector" and match.count(contract.vector) == len(one.items)
                 return index + (1.5 if shaped else 1), error
             bindings[name] = True
+    for name, value in constants.items():
+        limit = entry.operands[name].limit
+        if value > constants.get(limit, value):
+            error = InstructionError(
+                f"the constant {value} is above {limit}, which is {constants[limit]}",
+                opcode=match.opcode,
+                operand=name,
+                rule=f"this operand is at most {limit}",
+                section=entry.section,
+                legal=match.form.syntax,
+            )
+            return len(slots) + 1, error
     for broken in broken_rules(entry, bindings, operands_known=True):
         error = InstructionError(
             "these qualifiers and operands do not go together",
@@ -402,7 +412,7 @@ def legal_operand(match: Match, contract: Operand | None, name: str) -> str:
 
 
 def _shown(values: tuple[int, ...] | range) -> str:
-    if not isinstance(values, range):
+    if not isinstance(values, range) or len(values) <= 2:
         return ", ".join(map(str, values))
     if values.step == 1:
         return f"{values.start} to {values.stop - 1}"

@@ -52,8 +52,6 @@ def _rule_of_scalar(match: Match, contract: Operand, one: Given) -> tuple[str, s
     if one.kind == "not":
         return "only a predicate source can be negated, and not everywhere", section
     if one.kind in ("int", "float"):
-        if contract.limit and contract.values is not None and one.value in contract.values:
-            return f"this constant is at most {contract.limit}", section
         if contract.values is not None:
             return "the instruction encodes this operand in few bits", section
         return ("a constant has the operand's type", "4.5") if contract.role == "in" else ("a result goes to a register", section)

@@ -426,6 +426,12 @@ def _address(builder: Builder, match: Match, slot: Slot, given: Any, where: Wher
         address, described = _raw_address(builder, match, base, offset, where)
     if not rest:
         return address, described
+    if address.offset:
+        raise InstructionError(
+            f"the address {described.text} has an offset",
+            opcode=match.opcode, operand=slot.name, section=match.entry.section,
+            rule="an address in front of a comma is a register or a name alone", legal=match.form.syntax,
+        )  # fmt: skip
     operands = match.entry.operands
     inner = [_scalar(builder, match, operands.get(name), one, where) for name, one in zip(slot.inner, rest)]
     address = ir.Address(address.base, address.offset, tuple(part[0] for part in inner))
