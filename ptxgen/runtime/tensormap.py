@@ -217,6 +217,17 @@ class TensorMap:
         return prod(self.box_shape) * _KINDS[self.kind].shared_bits // 8
 
     @property
+    def row_pitch(self) -> int:
+        """Bytes from one row of the image in shared memory to the next: the swizzle's span, however short the rows are."""
+        span = _SWIZZLES[self.swizzle][1] if self.interleave == "none" else 0
+        return span or self.box_shape[-1] * _KINDS[self.kind].shared_bits // 8
+
+    @property
+    def image_bytes(self) -> int:
+        """Bytes of shared memory that the image spans, from its first to behind its last row."""
+        return prod(self.box_shape[:-1]) * self.row_pitch
+
+    @property
     def base_alignment(self) -> int:
         """Bytes that must divide the tensor's address."""
         return 32 if self.interleave == "32B" or self.kind in _PADDED else 16

@@ -5,14 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import ptxgen as px
+from ptxgen.emulator import EmulationError, emulate
 from ptxgen.emulator.tensormap import decode_tensor_map
 from ptxgen.errors import LayoutError, PtxgenError, TraceError
 from ptxgen.instructions.types import f32, type_named, u32
@@ -36,6 +39,7 @@ from ptxgen.runtime import (
 )
 from ptxgen.runtime.fastpath import fast_path_source
 from ptxgen.runtime.tensormap import element_kind, swizzle_mode
+from ptxgen.text import read
 from ptxgen.tracing.builder import active
 
 ROOT = Path(__file__).parents[2]
@@ -222,8 +226,15 @@ def test_what_a_copy_moves(drawn: tuple[list[int], list[int], list[int]]) -> Non
     described = TensorMap("u32", [*extents[:-1], extents[-1] * 4], box=[*box[:-1], box[-1] * 4], element_strides=[*steps[:-1], 1])
     taken = np.zeros([*box[:-1], box[-1] * 4], np.uint32)[tuple(slice(None, None, step) for step in [*steps[:-1], 1])]
     assert described.box_shape == taken.shape
-    assert described.box_bytes == taken.nbytes
+    assert described.box_bytes == described.image_bytes == taken.nbytes
     assert described.strides == np.zeros([*extents[:-1], extents[-1] * 4], np.uint32).strides[:-1]
+
+
+def test_rows_shorter_than_the_swizzle_are_its_span_apart() -> None:
+    for swizzle, span in (("32B", 32), ("64B", 64), ("128B", 128)):
+        short = made(box=(20, 8), swizzle=swizzle)
+        assert (short.row_pitch, short.box_bytes, short.image_bytes) == (span, 20 * 16, 20 * span)
+    assert made(box=(20, 8), swizzle="none").row_pitch == 16
 
 
 def test_elements_packed_in_global_memory_have_gaps_in_shared_memory() -> None:
@@ -549,14 +560,14 @@ def test_what_a_trace_refuses() -> None:
 
 # ---- the hardware ----------------------------------------------------------------------------------------------------
 
-# One thread has a box copied into shared memory, at an address that 1024 divides, with a barrier behind it; all threads hand its bytes
-# over. Bytes that never come end the wait, and the comparison fails.
+# One thread has a box copied into shared memory, zeroed before, at an address that 1024 divides, with a barrier behind it; all threads hand
+# its bytes over. Bytes that never come end the wait, and the comparison fails.
 COPY = """.version 8.0
 .target sm_90
 .address_size 64
 .extern .shared .align 1024 .b8 tile[];
 .visible .entry copy(
-    .param .u64 a, .param .u64 out, {coordinates}, .param .u32 bytes, .param .align 64 .b8 a_map[128]
+    .param .u64 a, .param .u64 out, {coordinates}, .param .u32 bytes, .param .u32 moved, .param .align 64 .b8 a_map[128]
 )
 {{
     .reg .pred %p<3>;
@@ -566,16 +577,29 @@ COPY = """.version 8.0
     cvta.param.u64 %rd2, %rd1;
     ld.param.u64 %rd3, [out];
     ld.param.u32 %r1, [bytes];
+    ld.param.u32 %r14, [moved];
 {loads}
     mov.u32 %r2, tile;
     add.u32 %r3, %r2, %r1;
     mov.u32 %r13, 0;
     mov.u32 %r4, %tid.x;
+    shl.b32 %r5, %r4, 2;
+    mov.u32 %r7, 0;
+zeroing:
+    setp.ge.u32 %p2, %r5, %r1;
+    @%p2 bra zeroed;
+    add.u32 %r6, %r2, %r5;
+    st.shared.u32 [%r6], %r7;
+    add.u32 %r5, %r5, 128;
+    bra zeroing;
+zeroed:
+    fence.proxy.async.shared::cta;
+    bar.sync 0;
     setp.ne.u32 %p0, %r4, 0;
     @%p0 bra waiting;
     mbarrier.init.shared::cta.b64 [%r3], 1;
     fence.mbarrier_init.release.cluster;
-    mbarrier.arrive.expect_tx.shared::cta.b64 %rd4, [%r3], %r1;
+    mbarrier.arrive.expect_tx.shared::cta.b64 %rd4, [%r3], %r14;
     cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd2, {{{registers}}}], [%r3];
 waiting:
     bar.sync 0;
@@ -609,20 +633,26 @@ def copy_text(rank: int) -> str:
     )
 
 
-def image(tensor: np.ndarray, described: TensorMap, start: tuple[int, ...], fill: int) -> np.ndarray:
-    """The bytes that a copy leaves, by NumPy alone: gather with bounds, row-major, then each 16 or 32 bytes moved by the swizzle."""
+def image(tensor: np.ndarray, described: TensorMap, start: tuple[int, ...]) -> np.ndarray:
+    """The bytes that a copy leaves, by NumPy alone: gather with bounds, row-major, rows as far apart as the swizzle is wide, then
+    each 16 bytes moved by it."""
     grids = np.meshgrid(
         *(first + step * np.arange(extent) for first, step, extent in zip(start, described.element_strides, described.box_shape)),
         indexing="ij",
     )
     inside = np.logical_and.reduce([(grid >= 0) & (grid < extent) for grid, extent in zip(grids, tensor.shape)])
     clipped = tuple(np.clip(grid, 0, extent - 1) for grid, extent in zip(grids, tensor.shape))
+    fill = NAN_BITS[described.kind] if described.fill == "nan" else 0
     gathered = np.where(inside, tensor[clipped], np.array(fill, tensor.dtype))
     flat = np.ascontiguousarray(gathered).view(np.uint8).reshape(-1)
     addresses = np.arange(flat.size)
-    rows, atom = {"none": (1, 16), "32B": (2, 16), "64B": (4, 16), "128B": (8, 16)}[described.swizzle]
-    found = np.zeros_like(flat)
-    found[addresses ^ addresses // 128 % rows * atom] = flat
+    if described.swizzle == "none":
+        return flat
+    span = int(described.swizzle[:-1])
+    row = described.box[-1] * tensor.itemsize
+    places = addresses // row * span + addresses % row  # short rows leave a gap
+    found = np.zeros(flat.size // row * span, np.uint8)
+    found[places ^ places // 128 % (span // 16) * 16] = flat
     return found
 
 
@@ -648,39 +678,89 @@ BOXES = {
 }
 
 
+def swizzled_boxes(kind: str, swizzle: str) -> Iterator[tuple[str, tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
+    """Rows as wide as the swizzle, shorter ones, and three dimensions; more than one period: kind, shape, box and start."""
+    size = np.dtype(ELEMENTS[kind][1]).itemsize
+    span = {"none": 128, "32B": 32, "64B": 64, "128B": 128}[swizzle] // size
+    for box in ((64, span), (64, max(16 // size, span // 2)), (3, 20, span), (3, 20, 16 // size)):
+        yield kind, tuple(2 * extent for extent in box), box, tuple(extent // 2 for extent in box[:-1]) + (span // 2,)
+
+
 def run_copy(
     kind: str, shape: tuple[int, ...], box: tuple[int, ...], start: tuple[int, ...], **options: object
 ) -> tuple[np.ndarray, np.ndarray]:
     """The bytes that the hardware leaves in shared memory, and those that NumPy expects there."""
     import torch
 
-    name, bits, held = ELEMENTS[kind]
+    values, found = copied(kind, shape, box, options)
+    described = found.params[-1].map
+    a = torch.from_numpy(values.view(f"i{values.itemsize}")).cuda().view(getattr(torch, ELEMENTS[kind][2]))
+    out = torch.zeros(described.image_bytes, dtype=torch.uint8, device="cuda")
+    run = Runner(copy_text(len(shape)), "copy", found, grid=1, block=32, shared_bytes=described.image_bytes + 8)
+    run(a, out, *start[::-1], described.image_bytes, described.box_bytes)
+    torch.cuda.synchronize()
+    return out.cpu().numpy(), image(values, described, start)
+
+
+def copied(kind: str, shape: tuple[int, ...], box: tuple[int, ...], options: dict[str, object]) -> tuple[np.ndarray, Signature]:
+    """The bits of a random tensor, and the signature of the kernel that copies from it."""
+    name, bits, _ = ELEMENTS[kind]
     values = np.random.default_rng(sum(shape)).integers(0, 1 << 62, shape).astype(bits)
-    a = torch.from_numpy(values.view(f"i{values.itemsize}")).cuda().view(getattr(torch, held))
     element = type_named(name)
-    described = TensorMap(element, shape, box=box, name="a", **options)
-    out = torch.zeros(described.box_bytes, dtype=torch.uint8, device="cuda")
-    rank = len(shape)
     found = Signature(
         "copy",
         [
             TensorParam("a", element, shape),
             PointerParam("out"),
-            *(ScalarParam(one, type_named("s32")) for one in "xyzuv"[:rank]),
+            *(ScalarParam(one, type_named("s32")) for one in "xyzuv"[: len(shape)]),
             ScalarParam("bytes", u32),
-            TensorMapParam("a_map", "a", described),
+            ScalarParam("moved", u32),
+            TensorMapParam("a_map", "a", TensorMap(element, shape, box=box, name="a", **options)),
         ],
     )
-    run = Runner(copy_text(rank), "copy", found, grid=1, block=32, shared_bytes=described.box_bytes + 8)
-    run(a, out, *start[::-1], described.box_bytes)
-    torch.cuda.synchronize()
-    got = out.cpu().numpy()
-    fill = options.get("fill") == "nan"
-    return got, image(values, described, start, NAN_BITS.get(kind, 0) if fill else 0)
+    return values, found
+
+
+def emulate_copy(kind: str, shape: tuple[int, ...], box: tuple[int, ...], start: tuple[int, ...], **options: object) -> None:
+    """The same in the emulator, compared."""
+    values, found = copied(kind, shape, box, options)
+    described = found.params[-1].map
+    out = np.zeros(described.image_bytes, np.uint8)
+    names = {"bf16": ml_dtypes.bfloat16, "e4m3": ml_dtypes.float8_e4m3fn}
+    bound = Binder(found)(values.view(names.get(kind, ELEMENTS[kind][2])), out, *start[::-1], described.image_bytes, described.box_bytes)
+    result = emulate(
+        read(copy_text(len(shape))), "copy", grid=1, block=32, arguments=emulator_arguments(found, bound),
+        dynamic_shared=described.image_bytes + 8,
+    )  # fmt: skip
+    result.raise_for_reports()
+    np.testing.assert_array_equal(out, image(values, described, start))
 
 
 # What the hardware writes for fill="nan": every 16 bits are 0x7FF7.
 NAN_BITS = {"f16": 0x7FF7, "bf16": 0x7FF7, "f32": 0x7FF77FF7, "f64": 0x7FF77FF77FF77FF7}
+
+
+@pytest.mark.parametrize("name", BOXES)
+@pytest.mark.parametrize("kind", ["u8", "bf16", "f64"])
+def test_boxes_in_the_emulator(kind: str, name: str) -> None:
+    shape, box, start, options = BOXES[name]
+    emulate_copy(kind, shape, box, start, **options)
+
+
+@pytest.mark.parametrize("swizzle", ["none", "32B", "64B", "128B"])
+def test_swizzles_in_the_emulator(swizzle: str) -> None:
+    for kind, shape, box, start in swizzled_boxes("bf16", swizzle):
+        emulate_copy(kind, shape, box, start, swizzle=swizzle)
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16", "f32", "f64"])
+def test_what_stands_for_elements_outside_in_the_emulator(kind: str) -> None:
+    emulate_copy(kind, (40, 128), (16, 16), (30, 120), fill="nan")
+
+
+def test_the_emulator_reports_a_start_that_the_hardware_refuses() -> None:
+    with pytest.raises(EmulationError, match="begins 132 bytes along the contiguous axis, which is no multiple of 16"):
+        emulate_copy("s32", (40, 128), (16, 16), (8, 33))
 
 
 @pytest.mark.gpu
@@ -698,12 +778,8 @@ def test_boxes_on_the_hardware(kind: str, name: str) -> None:
 @pytest.mark.parametrize("swizzle", ["none", "32B", "64B", "128B"])
 @pytest.mark.parametrize("kind", ["u8", "bf16", "f32", "f64"])
 def test_swizzles_on_the_hardware(kind: str, swizzle: str) -> None:
-    """Rows as wide as the swizzle, half as wide, and three dimensions; more than one period."""
-    size = np.dtype(ELEMENTS[kind][1]).itemsize
-    span = {"none": 128, "32B": 32, "64B": 64, "128B": 128}[swizzle] // size
-    for box in ((64, span), (64, max(16 // size, span // 2)), (3, 20, span)):
-        shape = tuple(2 * extent for extent in box)
-        got, expected = run_copy(kind, shape, box, tuple(extent // 2 for extent in box[:-1]) + (span // 2,), swizzle=swizzle)
+    for one, shape, box, start in swizzled_boxes(kind, swizzle):
+        got, expected = run_copy(one, shape, box, start, swizzle=swizzle)
         np.testing.assert_array_equal(got, expected)
 
 
@@ -724,7 +800,18 @@ def test_a_foreign_text_takes_a_map_as_bytes() -> None:
     a, out = torch.from_numpy(values).cuda(), torch.zeros((16, 16), dtype=torch.int32, device="cuda")
     described = TensorMap("s32", (64, 64), box=(16, 16))
     entry = px.load_ptx(copy_text(2))["copy"]
-    entry(a, out, 32, 8, described.box_bytes, described.encode(a.data_ptr()), grid=1, block=32, shared=described.box_bytes + 8)
+    entry(
+        a,
+        out,
+        32,
+        8,
+        described.box_bytes,
+        described.box_bytes,
+        described.encode(a.data_ptr()),
+        grid=1,
+        block=32,
+        shared=described.box_bytes + 8,
+    )
     torch.cuda.synchronize()
     np.testing.assert_array_equal(out.cpu().numpy(), values[8:24, 32:48])
 
