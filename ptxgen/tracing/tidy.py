@@ -60,7 +60,7 @@ def _drop_unread(builder: Builder, named: list[str]) -> bool:
     reads = Counter(named)
     for statement in (*builder.prologue, *builder.body):
         target = _droppable(builder, statement)
-        if target is not None:
+        if target is not None and target not in makers:  # what comes after the definition reads: bar.sync of a register
             makers[target] = statement  # type: ignore[assignment]
             reads[target] -= 1
     unread = [name for name in makers if not reads[name]]
@@ -81,7 +81,7 @@ def _drop_unread(builder: Builder, named: list[str]) -> bool:
 
 
 def _droppable(builder: Builder, statement: ir.Statement) -> str | None:
-    """The register that a pure instruction writes."""
+    """The register in the place of a result that a pure instruction defines; later instructions may read it there."""
     if not isinstance(statement, ir.Instruction) or not statement.operands:
         return None
     target = statement.operands[0]
