@@ -426,9 +426,9 @@ def _address(builder: Builder, match: Match, slot: Slot, given: Any, where: Wher
         address, described = _raw_address(builder, match, base, offset, where)
     if not rest:
         return address, described
-    if address.offset:
+    if address.offset or isinstance(address.base, ir.Int):
         raise InstructionError(
-            f"the address {described.text} has an offset",
+            f"the address {described.text} is a constant or has an offset",
             opcode=match.opcode, operand=slot.name, section=match.entry.section,
             rule="an address in front of a comma is a register or a name alone", legal=match.form.syntax,
         )  # fmt: skip
