@@ -228,6 +228,11 @@ class TensorMap:
         return prod(self.box_shape[:-1]) * self.row_pitch
 
     @property
+    def start_multiple(self) -> int:
+        """Elements that must divide a box's coordinate along the last axis: 16 bytes. Anything else is an illegal instruction on an H200."""
+        return 128 // self.element_bits
+
+    @property
     def base_alignment(self) -> int:
         """Bytes that must divide the tensor's address."""
         return 32 if self.interleave == "32B" or self.kind in _PADDED else 16

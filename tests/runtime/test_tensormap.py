@@ -243,6 +243,10 @@ def test_elements_packed_in_global_memory_have_gaps_in_shared_memory() -> None:
     assert made(kind="b6x16_p32", shape=(8, 256), box=(8, 128)).box_bytes == 8 * 128
 
 
+def test_a_box_begins_at_whole_16_bytes() -> None:
+    assert [made(kind=kind, box=(8, 16), swizzle="none").start_multiple for kind in ("u8", "bf16", "f32", "f64")] == [16, 8, 4, 2]
+
+
 def test_kinds_of_elements() -> None:
     names = ("bf16", "f16", "f32", "tf32", "e4m3", "e5m2", "s8", "s16", "b32", "s32", "u64")
     assert {name: element_kind(type_named(name)) for name in names} == {
