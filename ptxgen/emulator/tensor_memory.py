@@ -273,7 +273,7 @@ class TensorMemory:
         self._check_reads(inside, operation.statement, operation.thread)
         block, lane, column = inside
         if keep is not None:
-            lane, column, keep, values = np.broadcast_arrays(lane, column, keep, values)  # type: ignore[assignment]
+            lane, column, keep, values = np.broadcast_arrays(lane, column, keep, values)
             lane, column, values = lane[~keep], column[~keep], values[~keep]
         self._data[block, lane, column] = values
         self._state[block, lane, column] = PENDING

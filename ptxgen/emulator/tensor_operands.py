@@ -138,7 +138,7 @@ class TensorProduct(_Issued):
         parts = [self._matrix(wave, operation, block, word, rows, product.b_k_major, product.b, "B") for block in blocks]
         if any(part is None for part in parts):
             return None
-        matrix = np.concatenate(parts)  # type: ignore[arg-type]
+        matrix: Array = np.concatenate(parts)  # type: ignore[arg-type]
         return product.signs(matrix, product.b) if product.negate_b else matrix
 
     def _left(self, wave: Wave, operation: Operation, block: int, word: int, product: Product, part: Part) -> Array | None:

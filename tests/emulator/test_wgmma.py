@@ -10,44 +10,12 @@ import pytest
 
 from ptxgen.emulator import EmulationResult, emulate
 from ptxgen.text import read
+from tests.emulator.shared_images import hopper, place
 
 TYPES: dict[str, tuple[Any, int]] = {
     "f16": (np.float16, 2), "bf16": (ml_dtypes.bfloat16, 2), "tf32": (np.float32, 4), "e4m3": (ml_dtypes.float8_e4m3fn, 1),
     "e5m2": (ml_dtypes.float8_e5m2, 1), "s8": (np.int8, 1), "u8": (np.uint8, 1),
 }  # fmt: skip
-MODES = {16: 0, 128: 1, 64: 2, 32: 3}
-
-
-def place(matrix: np.ndarray, span: int, k_major: bool) -> tuple[bytes, int, int]:
-    """The shared image of a (rows, K) matrix, with its leading and stride byte offsets; one element at a time, from the definition.
-
-    Atoms are 8 rows of `span` bytes. K-major: a row is one row of the matrix, atoms follow one another along M or N first; an atom with
-    a span of 16 bytes holds only half of the K of one instruction. MN-major: a row is one k, holding span bytes of consecutive rows of
-    the matrix; atoms follow one another along K first.
-    """
-    size = matrix.dtype.itemsize
-    rows, depth = matrix.shape
-    per_line = span // size
-    atom = 8 * span
-    image = bytearray(-(-matrix.nbytes // atom) * atom * (4 if k_major and span > 32 else 1) + 4 * atom)
-    raw = matrix.view(f"u{size}")
-    across = -(-rows // 8) if k_major else -(-depth // 8)
-    for row in range(rows):
-        for column in range(depth):
-            line, inside = (row, column) if k_major else (column, row)
-            outer, position = divmod(inside, per_line)
-            byte = outer * across * atom + line // 8 * atom + line % 8 * span + position * size
-            chunk = byte // 16
-            swizzled = (chunk ^ (byte // 128 % (span // 16))) * 16 + byte % 16
-            image[swizzled : swizzled + size] = int(raw[row, column]).to_bytes(size, "little")
-    if span > 16:
-        return bytes(image), (0 if k_major else across * atom), atom
-    return (bytes(image), across * atom, atom) if k_major else (bytes(image), atom, across * atom)
-
-
-def descriptor(address: int, leading: int, stride: int, span: int) -> int:
-    return address >> 4 | leading >> 4 << 16 | stride >> 4 << 32 | MODES[span] << 62
-
 
 def fragment_d(words: np.ndarray, n: int, dtype: Any) -> np.ndarray:
     """D from the registers of 128 threads, by the ISA's figure."""
@@ -170,8 +138,8 @@ def multiply(
     b_start = -(-len(a_image) // 1024) * 1024
     image = np.frombuffer(a_image.ljust(b_start, b"\0") + b_image, np.uint8).copy()
     image = np.concatenate([image, np.zeros(-len(image) % 16, np.uint8)])
-    a_word = descriptor(SHARED, a_leading, a_stride, a_span)
-    b_word = descriptor(SHARED + b_start, b_leading, b_stride, b_span)
+    a_word = hopper(SHARED, a_leading, a_stride, a_span)
+    b_word = hopper(SHARED + b_start, b_leading, b_stride, b_span)
     per = 4 // c.dtype.itemsize
     words = n // 2 // per
     accumulators = np.zeros((128, words), np.uint32)
