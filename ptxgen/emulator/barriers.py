@@ -1,4 +1,4 @@
-"""Barriers: who waits where, and who is released (ISA "bar, barrier" and "bar.warp.sync")."""
+"""Barriers of a block and of a cluster: who waits where, and who is released (ISA "bar, barrier", "barrier.cluster")."""
 
 from __future__ import annotations
 
@@ -35,15 +35,14 @@ class Reduction:
 
 
 class _Waiting:
-    """Threads that wait in one barrier instruction; `mask` is their member mask where it is ``bar.warp.sync``."""
+    """Threads that wait in one barrier instruction."""
 
-    __slots__ = ("group", "mask", "reduction", "statement")
+    __slots__ = ("group", "reduction", "statement")
 
-    def __init__(self, group: Group, statement: Instruction | Call, reduction: Reduction | None, mask: Array | None = None) -> None:
+    def __init__(self, group: Group, statement: Instruction | Call, reduction: Reduction | None) -> None:
         self.group = group
         self.statement = statement
         self.reduction = reduction
-        self.mask = mask
 
 
 class Barriers:
@@ -59,7 +58,6 @@ class Barriers:
         self._counted = np.zeros((BARRIERS, blocks), np.bool_)
         self._gone: Array | None = np.zeros(blocks, np.int64)
         self._waiting: list[list[_Waiting]] = [[] for _ in range(BARRIERS)]
-        self._warps: list[_Waiting] = []
         self._clusters: ClusterBarrier | None = None
         self._everyone = wave.threads.launch.warps * WARP
 
@@ -204,51 +202,6 @@ class Barriers:
             return true.astype(np.uint32)
         return true == self._threads[barrier][blocks] if reduction.operation == "and" else true > 0
 
-    # ---- barriers of a warp -------------------------------------------------------------------------------------------
-
-    def warp_sync(self, group: Group, mask: Array, statement: Instruction) -> list[Group]:
-        """Threads wait until all that `mask` names, and that have not exited, stand in a ``bar.warp.sync`` with the same mask."""
-        if group.index is None:
-            return [group.at(group.pc + 1)]
-        mask = np.broadcast_to(mask, len(group.index)).astype(np.int64)
-        lanes = self._wave.threads.lane[group.index].astype(np.int64)
-        outside = (mask >> lanes & 1) == 0
-        if outside.any():
-            message = "a thread is not in the member mask that it passes"
-            self._wave.reports.add("barrier", message, statement, self._wave.threads, group.index[outside], subject="mask")
-        self._warps.append(_Waiting(group, statement, None, mask | 1 << lanes))
-        return self._release_warps()
-
-    def _release_warps(self) -> list[Group]:
-        threads = self._wave.threads
-        warps = int(threads.warp[-1]) + 1
-        lanes = np.left_shift(1, threads.lane.astype(np.int64))
-        live = np.bincount(threads.warp, lanes * self._wave.alive, warps).astype(np.int64)
-        standing: dict[int, Array] = {}
-        for waiting in self._warps:
-            index = waiting.group.index
-            assert waiting.mask is not None
-            for mask in np.unique(waiting.mask):
-                chosen = index[waiting.mask == mask]
-                bits = np.bincount(threads.warp[chosen], lanes[chosen], warps).astype(np.int64)
-                standing[int(mask)] = standing.get(int(mask), np.zeros(warps, np.int64)) | bits
-        free: list[Group] = []
-        kept: list[_Waiting] = []
-        for waiting in self._warps:
-            index, masks = waiting.group.index, waiting.mask
-            assert masks is not None
-            warp = threads.warp[index]
-            there = np.zeros(len(index), np.int64)
-            for mask in np.unique(masks):
-                there = np.where(masks == mask, standing[int(mask)][warp], there)
-            going = (masks & live[warp] & ~there) == 0
-            if going.any():
-                free.append(waiting.group.part(index[going]).at(waiting.group.pc + 1))
-            if not going.all():
-                kept.append(_Waiting(waiting.group.part(index[~going]), waiting.statement, None, masks[~going]))
-        self._warps = kept
-        return free
-
     def after_exit(self) -> None:
         """Threads have exited: those who waited for them alone go on."""
         self._gone = None
@@ -256,8 +209,6 @@ class Barriers:
         for barrier in range(BARRIERS):
             if self._waiting[barrier]:
                 free += self._complete(barrier)
-        if self._warps:
-            free += self._release_warps()
         if self._clusters is not None:
             free += self._clusters.advance()
         for group in free:
@@ -281,7 +232,6 @@ class Barriers:
     def waiting(self) -> list[tuple[str, Group, Instruction | Call]]:
         """Who waits: the barrier's name, the threads, the instruction."""
         places = [(f"barrier {number}", one.group, one.statement) for number in range(BARRIERS) for one in self._waiting[number]]
-        places += [("bar.warp.sync", one.group, one.statement) for one in self._warps]
         if self._clusters is not None:
             places += [("barrier.cluster", group, statement) for group, statement in self._clusters.waiting]
         return places

@@ -1,8 +1,8 @@
 """Instructions that the threads of a warp execute together: who waits for whom, and the exchange once all have come.
 
-A collective names its members by a mask (``shfl.sync``) or means the whole warp (``.aligned``). Threads that come wait, with the
-values that they bring, until every member that has not exited has come; then one function computes the results of all of them.
-As the ISA has it, members may come from different places of the program, as long as qualifiers and mask are the same; an
+A collective names its members by a mask (``shfl.sync``, ``bar.warp.sync``) or means the whole warp (``.aligned``). Threads that come
+wait, with the values that they bring, until every member that has not exited has come; then one function computes the results of all
+of them. As the ISA has it, members may come from different places of the program, as long as qualifiers and mask are the same; an
 ``.aligned`` instruction is one place.
 """
 

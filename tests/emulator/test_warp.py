@@ -249,6 +249,20 @@ def test_one_absent_lane_is_told_by_the_collective_where_it_waits(exchange) -> N
     ]
 
 
+def test_the_barrier_of_a_warp_names_its_absent_lanes(exchange) -> None:
+    lines = "mov.u32 %r20, 0; setp.lt.u32 %p1, %r50, 30; @%p1 bar.warp.sync 0x8000ffff; @!%p1 bar.warp.sync -1;"
+    *_, result = exchange(lines)
+    first, second = (report.where for report in result.reports[1:])
+    assert messages(result) == [
+        "bar.warp.sync: collective: lane 16 executes this with the member mask 0x8000ffff, which does not name it"
+        " (block 0, thread 16 and 13 more)",
+        f"bar.warp.sync: collective: warp 0 of block 0 waits here for the members of mask 0x8000ffff, and lane 31 never comes; "
+        f"thread 31 waits in bar.warp.sync ({second}) (block 0, thread 0 and 29 more)",
+        f"bar.warp.sync: collective: warp 0 of block 0 waits here for the members of mask 0xffffffff, and lanes 0-29 never come; "
+        f"thread 0 waits in bar.warp.sync ({first}) (block 0, thread 30 and 1 more)",
+    ]
+
+
 def test_exited_lanes_are_not_waited_for(exchange) -> None:
     lines = "mov.u32 %r20, 0; setp.ge.u32 %p1, %r50, 40; @%p1 exit; vote.sync.ballot.b32 %r20, 1, -1;"
     for seed in range(3):

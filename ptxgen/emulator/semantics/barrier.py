@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxgen.emulator.barriers import BARRIERS, Reduction
+from ptxgen.emulator.collectives import Exchange
 from ptxgen.emulator.lowering import Control, Lowering
-from ptxgen.emulator.operands import Array, Get
+from ptxgen.emulator.operands import Get
 from ptxgen.emulator.semantics.table import control
 from ptxgen.instructions.types import type_named
 from ptxgen.ir import Instruction
@@ -68,13 +69,14 @@ def _reduction(low: Lowering) -> Any:
 
 @control("barrier", "bar.warp.sync")
 def lower_warp_barrier(low: Lowering) -> Control:
+    """A collective that exchanges nothing."""
     assert isinstance(low.statement, Instruction)
     statement = low.statement
     mask = low.source(low.named["mask"], type_named("u32"))
+    meeting = Exchange(statement.opcode, lambda wave, members: (), lambda wave, frame, index, results: None)
 
     def arrive(wave: Wave, group: Group) -> list[Group]:
-        members: Array = mask(wave, wave.frame(group), group.index)
-        return wave.barriers.warp_sync(group, members, statement)
+        return wave.collectives.arrive(group, meeting, mask(wave, wave.frame(group), group.index), [], statement)
 
     return arrive
 

@@ -82,7 +82,8 @@ def _row_addresses(low: Lowering, rows: int) -> tuple[Access, Get]:
 def _givers(members: Members, addresses: Array, rows: int, index: Array) -> tuple[Array, Array, Array]:
     """Of the lanes that give an address: flags among the members, thread indices, addresses."""
     giving = members.lane < rows
-    return giving, index[giving], np.broadcast_to(addresses, members.count)[giving]
+    where = addresses if len(addresses) == members.count else np.broadcast_to(addresses, members.count)
+    return giving, index[giving], where[giving]
 
 
 @control("matrix", "ldmatrix")
