@@ -229,7 +229,7 @@ class TensorMap:
 
     @property
     def start_multiple(self) -> int:
-        """Elements that must divide a box's coordinate along the last axis: 16 bytes. Anything else is an illegal instruction on an H200."""
+        """What divides a box's coordinate along the last axis: the elements of 16 bytes. Another is an illegal instruction on an H200."""
         return 128 // self.element_bits
 
     @property
