@@ -12,6 +12,7 @@ import numpy as np
 
 from ptxgen.emulator.memory import FIRST, Region
 from ptxgen.emulator.operands import Array
+from ptxgen.emulator.threads import WARP
 
 if TYPE_CHECKING:
     from ptxgen.emulator.machine import Wave
@@ -170,11 +171,22 @@ def read_chunks(wave: Wave, statement: Instruction, blocks: Array, address: Arra
     if not everywhere:
         data[:, ~inside] = 0
     if wave.checks and region.written is not None:
+        issuers = np.asarray(threads).reshape(len(blocks), -1)[:, ::WARP]
+        for warp in range(issuers.shape[1]):
+            wave.hazards.operands_read(statement, issuers[:, warp], region, row.reshape(len(blocks), -1) * CHUNK, _wait(statement))
         shadow = region.written.view(np.uint64).reshape(-1, 2)[row]
+        flying = wave.copies.operands_in_flight(statement, region, row, threads)
+        if flying is not None:
+            shadow = np.where(flying[..., None], np.iinfo(np.uint64).max, shadow)
         unwritten = inside & (shadow != np.iinfo(np.uint64).max).any(-1).any(0)
         if unwritten.any():
             _report(wave, statement, region, address[unwritten], threads, "unwritten memory", name, "which nothing has written:")
     return data
+
+
+def _wait(statement: Instruction) -> str:
+    """What tells that an instruction has read its operands."""
+    return "wgmma.wait_group" if statement.opcode.startswith("wgmma") else "a wait for the mbarrier of its tcgen05.commit"
 
 
 def _report(

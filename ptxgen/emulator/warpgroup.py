@@ -69,6 +69,7 @@ class Warpgroups:
         self.committed = np.zeros(warps, np.int64)
         self.fenced = np.zeros(warps, np.bool_)
         self._shapes: dict[int, Shape] = {}
+        self._operands: dict[int, list[tuple[int, tuple[int, Array]]]] = {}
 
     @property
     def _flights(self) -> InFlight:
@@ -96,12 +97,20 @@ class Warpgroups:
 
     def commit(self, threads: Array) -> None:
         """wgmma.commit_group: what these warps have issued since the last one is a group."""
-        self.committed[np.unique(self._wave.threads.warp[threads])] += 1
+        warps = np.unique(self._wave.threads.warp[threads])
+        for thread, places in self._wave.hazards.take_operands(threads):
+            warp = int(self._wave.threads.warp[thread])
+            self._operands.setdefault(warp, []).append((int(self.committed[warp]), (thread, places)))
+        self.committed[warps] += 1
 
     def wait(self, threads: Array, newest: int, statement: Instruction) -> None:
         """wgmma.wait_group: all groups of these warps but the `newest` have completed."""
         limit = self.committed[self._wave.threads.warp[threads]] - newest
         self._flights.land(QUEUE, threads, limit, statement)
+        for warp in np.unique(self._wave.threads.warp[threads]).tolist() if self._operands else ():
+            mine = self._operands.pop(warp, [])
+            self._wave.hazards.operands_done([one for group, one in mine if group < self.committed[warp] - newest])
+            self._operands[warp] = [(group, one) for group, one in mine if group >= self.committed[warp] - newest]
 
     def missing(self, thread: int, group: int) -> str:
         """What lets a thread see the results of a group."""

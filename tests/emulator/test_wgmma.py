@@ -55,7 +55,7 @@ def body(
     scale_d: str = "1",
     products: int = 1,
     touch: str = "",
-    proxy: str = "",
+    proxy: str = "fence.proxy.async;",
     bytes_: int = 0,
     accumulators_loaded: bool = True,
 ) -> str:
