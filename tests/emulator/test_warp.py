@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 THREADS = 64
 
@@ -220,6 +222,52 @@ def test_float_reductions(exchange, qualifiers: str) -> None:
         choose = min if qualifiers.startswith("min") else max
         expected = choose(numbers, key=lambda value: (float(value), not np.signbit(value)))
         assert d[thread] == np.float32(expected).view(np.uint32), (thread, expected)
+
+
+# ---- programs ---------------------------------------------------------------------------------------------------------
+
+STEPS: dict[str, Callable[[dict[int, int], int], dict[int, int]]] = {
+    # From the values of the members, by lane, and a number: their new values.
+    "shfl.sync.idx.b32 %r1, %r20, {lowest}, 0x1f, {mask}; mad.lo.u32 %r20, %r20, 3, %r1;": lambda held, number: {
+        lane: 3 * value + held[min(held)] for lane, value in held.items()
+    },
+    "vote.sync.ballot.b32 %r1, %p2, {mask}; add.u32 %r20, %r20, %r1;": lambda held, number: {
+        lane: value + sum(1 << other for other in held if held[other] & 1) for lane, value in held.items()
+    },
+    "redux.sync.add.u32 %r1, %r20, {mask}; xor.b32 %r20, %r1, %r50;": lambda held, number: {
+        lane: sum(held.values()) % 2**32 ^ number + lane for lane in held
+    },
+    "redux.sync.max.u32 %r1, %r20, {mask}; sub.u32 %r20, %r1, %r20;": lambda held, number: {
+        lane: max(held.values()) - value for lane, value in held.items()
+    },
+    "match.any.sync.b32 %r1, %r20, {mask}; add.u32 %r20, %r20, %r1;": lambda held, number: {
+        lane: value + sum(1 << other for other in held if held[other] == value) for lane, value in held.items()
+    },
+}
+step = st.tuples(
+    st.sampled_from(sorted(STEPS)), st.sampled_from(sorted(STEPS)), st.sampled_from([0, 1, 2, 0xFFFFFFFF, 0x0F0F3333]), st.integers(0, 31)
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(step, min_size=1, max_size=5), st.integers(0, 5))
+def test_collectives_in_branches(exchange, program: list[tuple[str, str, int, int]], seed: int) -> None:
+    """The lanes of a set go one way, the others the other, each with their own collective, in whatever order threads run."""
+    lines, state = ["mov.u32 %r20, %r50; and.b32 %r21, %r50, 31;"], list(range(THREADS))
+    for number, (one, other, chosen, turn) in enumerate(program):
+        mask = (chosen << turn | chosen >> (32 - turn)) & 0xFFFFFFFF
+        lines.append(f"shr.u32 %r1, {mask:#x}, %r21; and.b32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra IN{number};")
+        for name, text, part in (("", other, ~mask & 0xFFFFFFFF), (f"IN{number}: ", one, mask)):
+            code = text.format(mask=f"{part:#x}", lowest=min(members(part), default=0))
+            lines.append(f"{name} and.b32 %r2, %r20, 1; setp.ne.u32 %p2, %r2, 0; {code}" + ("" if name else f" bra OUT{number};"))
+            for warp in range(0, THREADS, 32):
+                held = {lane: state[warp + lane] for lane in members(part)}
+                for lane, value in STEPS[text](held, warp).items() if held else ():
+                    state[warp + lane] = value % 2**32
+        lines.append(f"OUT{number}:")
+    d, result = exchange("\n".join(lines), seed=seed)
+    assert result.ok
+    assert d.tolist() == state
 
 
 # ---- reports ----------------------------------------------------------------------------------------------------------

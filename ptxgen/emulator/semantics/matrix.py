@@ -55,7 +55,7 @@ def _aligned(low: Lowering, gets: list[Get], compute: Callable[..., tuple[Array,
 
 def _count(low: Lowering) -> int:
     """How many 8 x 8 matrices of 16 bits an instruction moves."""
-    if ".m8n8" not in low.match.bindings.values() and ".m8n8" not in low.match.bindings:
+    if low.match.value(".shape") != "m8n8":
         raise NumericsError("only .m8n8 matrices of 16-bit elements are emulated")
     return int(low.match.value(".num")[1:])
 
