@@ -11,7 +11,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ptxgen as px
@@ -760,6 +760,37 @@ def test_swizzles_in_the_emulator(swizzle: str) -> None:
 @pytest.mark.parametrize("kind", ["f16", "bf16", "f32", "f64"])
 def test_what_stands_for_elements_outside_in_the_emulator(kind: str) -> None:
     emulate_copy(kind, (40, 128), (16, 16), (30, 120), fill="nan")
+
+
+@st.composite
+def copies(draw) -> dict[str, object]:
+    """A legal map and a box of it that touches the tensor or misses it."""
+    kind = draw(st.sampled_from(sorted(ELEMENTS)))
+    wide = 16 // np.dtype(ELEMENTS[kind][1]).itemsize
+    swizzle = draw(st.sampled_from(["none", "32B", "64B", "128B"]))
+    rank = draw(st.integers(1, 5))
+    most = {"none": 8, "32B": 2, "64B": 4, "128B": 8}[swizzle]
+    outer = st.lists(st.integers(1, 5), min_size=rank - 1, max_size=rank - 1)
+    shape = (*draw(outer), wide * draw(st.integers(1, 12)))
+    box = (*draw(outer), wide * draw(st.integers(1, most)))
+    steps = (*draw(st.lists(st.integers(1, 3), min_size=rank - 1, max_size=rank - 1)), 1)
+    start = (*draw(st.lists(st.integers(-3, 5), min_size=rank - 1, max_size=rank - 1)), wide * draw(st.integers(-3, 12)))
+    return {"kind": kind, "shape": shape, "box": box, "start": start, "swizzle": swizzle, "element_strides": steps}
+
+
+@settings(max_examples=40, deadline=None)
+@given(copies())
+def test_any_box_in_the_emulator(drawn: dict[str, object]) -> None:
+    emulate_copy(**drawn)
+
+
+@pytest.mark.gpu
+@pytest.mark.torch
+@settings(max_examples=300, deadline=None)
+@given(copies())
+def test_any_box_on_the_hardware(drawn: dict[str, object]) -> None:
+    got, expected = run_copy(**drawn)
+    np.testing.assert_array_equal(got, expected)
 
 
 def test_the_emulator_reports_a_start_that_the_hardware_refuses() -> None:
