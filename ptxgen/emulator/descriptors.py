@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ptxgen.emulator.memory import FIRST, Region
+from ptxgen.emulator.memory import FIRST, Access, Region
 from ptxgen.emulator.operands import Array
-from ptxgen.emulator.threads import WARP
 
 if TYPE_CHECKING:
     from ptxgen.emulator.machine import Wave
     from ptxgen.ir import Instruction
 
-__all__ = ["BLACKWELL", "CHUNK", "HOPPER", "Fields", "Format", "Swizzle", "decode", "matrix_addresses", "read_chunks"]
+__all__ = ["BLACKWELL", "CHUNK", "HOPPER", "Fields", "Format", "Reading", "Swizzle", "decode", "matrix_addresses", "read_chunks"]
 
 CHUNK = 16
 """Bytes that stay together under every swizzle."""
@@ -134,67 +133,76 @@ def _swizzled(address: Array, fields: Fields) -> Array:
     return address ^ ((address - fields.base * 128) >> swizzle.shift & swizzle.mask)
 
 
-def read_chunks(wave: Wave, statement: Instruction, blocks: Array, address: Array, threads: Any, name: str) -> Array:
-    """The bytes that lie at the same shared addresses of several blocks.
+class Reading(NamedTuple):
+    """Shared memory that an asynchronous instruction reads.
 
-    Chunks outside shared memory are reported and read as zeros; bytes that nothing has written are reported.
+    Attributes
+    ----------
+    data : array of uint8
+        Shape (readers, *addresses, 16).
+    first : array of int64
+        Where each chunk lies in the region's data, shape (readers, chunks); no chunks where some lie outside of shared memory.
+    """
+
+    data: Array
+    first: Array
+
+
+def read_chunks(wave: Wave, statement: Instruction, readers: Array, blocks: Array, address: Array, name: str) -> Reading:
+    """Read the same shared addresses of several blocks.
+
+    Chunks outside shared memory are reported and read as zeros; bytes that nothing has written, or that a copy in flight will write, are
+    reported.
 
     Parameters
     ----------
+    readers : array of int
+        A thread for each read, for reports and races.
     blocks : array of int
-        Counted from the wave's first.
+        Whose shared memory each reads, counted from the wave's first.
     address : array of int64
         Multiples of 16.
-    threads : array of int
-        Who executes the instruction, for reports.
     name : str
         The operand, for reports.
-
-    Returns
-    -------
-    array of uint8
-        Shape (len(blocks), *address.shape, 16).
     """
     region = wave.memory.spaces.get("shared")
     if region is None:
-        wave.reports.add("out of bounds", f"{name}: the kernel has no shared memory", statement, wave.threads, threads)
-        return np.zeros((len(blocks), *address.shape, CHUNK), np.uint8)
+        wave.reports.add("out of bounds", f"{name}: the kernel has no shared memory", statement, wave.threads, readers)
+        return Reading(np.zeros((len(readers), *address.shape, CHUNK), np.uint8), np.zeros((len(readers), 0), np.int64))
     offset = address - FIRST["shared"]
     inside = (offset >= 0) & (offset <= region.extent - CHUNK)
     everywhere = bool(inside.all())
     if not everywhere:
-        _report(wave, statement, region, address[~inside], threads, "out of bounds", name, "outside of shared memory: at")
+        _report(wave, statement, region, address[~inside], readers, "out of bounds", name, "outside of shared memory: at")
         offset = np.where(inside, offset, 0)
-    starts = (blocks * region.stride).reshape(-1, *(1,) * offset.ndim)
-    row = (offset + starts) // CHUNK
+    row = (offset + (blocks * region.stride).reshape(-1, *(1,) * offset.ndim)) // CHUNK
     data: Array = region.data.reshape(-1, CHUNK)[row]
     if not everywhere:
         data[:, ~inside] = 0
     if wave.checks and region.written is not None:
-        issuers = np.asarray(threads).reshape(len(blocks), -1)[:, ::WARP]
-        for warp in range(issuers.shape[1]):
-            wave.hazards.operands_read(statement, issuers[:, warp], region, row.reshape(len(blocks), -1) * CHUNK, _wait(statement))
         shadow = region.written.view(np.uint64).reshape(-1, 2)[row]
-        flying = wave.copies.operands_in_flight(statement, region, row, threads)
-        if flying is not None:
-            shadow = np.where(flying[..., None], np.iinfo(np.uint64).max, shadow)
-        unwritten = inside & (shadow != np.iinfo(np.uint64).max).any(-1).any(0)
+        unwritten = inside & (shadow != np.iinfo(np.uint64).max).any(-1)
         if unwritten.any():
-            _report(wave, statement, region, address[unwritten], threads, "unwritten memory", name, "which nothing has written:")
-    return data
+            _report_unwritten(wave, statement, region, readers, address, row, unwritten, name)
+    return Reading(data, row.reshape(len(readers), -1) * CHUNK if everywhere else np.zeros((len(readers), 0), np.int64))
 
 
-def _wait(statement: Instruction) -> str:
-    """What tells that an instruction has read its operands."""
-    return "wgmma.wait_group" if statement.opcode.startswith("wgmma") else "a wait for the mbarrier of its tcgen05.commit"
-
-
-def _report(
-    wave: Wave, statement: Instruction, region: Region, bad: Array, threads: Any, kind: str, name: str, problem: str
+def _report_unwritten(
+    wave: Wave, statement: Instruction, region: Region, readers: Array, address: Array, row: Array, unwritten: Array, name: str
 ) -> None:
+    """Report chunks without a value; those that a copy in flight will write are told apart by who follows copies."""
+    if region.tracker is not None:
+        threads = np.repeat(readers, address.size)
+        access = Access(statement, "shared", 8, CHUNK // 8)
+        caught = region.tracker.in_flight(access, region, row.reshape(-1) * 2, unwritten.reshape(-1), threads)
+        unwritten = unwritten & ~caught.reshape(unwritten.shape)
+    bad = address[unwritten.any(0)]
+    if bad.size:
+        _report(wave, statement, region, bad, readers, "unwritten memory", name, "which nothing has written:")
+
+
+def _report(wave: Wave, statement: Instruction, region: Region, bad: Array, threads: Any, kind: str, name: str, problem: str) -> None:
     first = int(bad.min())
     variable, offset = region.describe(first - FIRST["shared"])
     message = f"{name} takes {CHUNK} bytes from shared address {first:#x}, {problem} byte {offset} of {variable}"
-    wave.reports.add(
-        kind, message, statement, wave.threads, threads, subject=name, address=first, variable=variable, offset=offset
-    )
+    wave.reports.add(kind, message, statement, wave.threads, threads, subject=name, address=first, variable=variable, offset=offset)

@@ -416,6 +416,13 @@ class Hazards:
         for thread, places in operands:
             self.source_done(np.array([thread]), self._region, places[None], 16)
 
+    def source_told(self, reader: int, threads: Array) -> None:
+        """Other threads have waited for what a thread read as well: they know all that it has done up to then."""
+        if self.races:
+            clocks, row = self._clocks, int(self._clocks.row[reader])
+            rows, slot = clocks.rows(threads), int(clocks.slot[row])
+            clocks.known[0, rows, slot] = np.maximum(clocks.known[0, rows, slot], clocks.now[row])
+
     def _check_async(
         self, statement: Instruction, threads: Array, region: Region, first: Array, nbytes: int, verb: str,
         *, reads: bool = False, proxy: bool = True,

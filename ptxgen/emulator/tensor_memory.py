@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ptxgen.emulator.descriptors import CHUNK
 from ptxgen.emulator.inflight import POISON
 from ptxgen.emulator.operands import Array
 from ptxgen.emulator.reports import index_text, place
@@ -197,6 +198,9 @@ class TensorMemory:
         """Asynchronous instructions have completed."""
         self._clock += 1
         for operation in operations:
+            for first in operation.reads:
+                region = self._wave.memory.spaces["shared"]
+                self._wave.hazards.source_done(np.array([operation.thread]), region, first, CHUNK)
             for block, lane, column in operation.writes:
                 lane, column = np.broadcast_arrays(lane, column)
                 mine = (self._operation[block, lane, column] == operation.number) & (self._state[block, lane, column] == PENDING)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxgen.emulator.clusters import cluster_map
-from ptxgen.emulator.descriptors import BLACKWELL, Fields, decode, matrix_addresses, read_chunks
+from ptxgen.emulator.descriptors import BLACKWELL, CHUNK, Fields, decode, matrix_addresses, read_chunks
 from ptxgen.emulator.numerics.matrix import matrix_product
 from ptxgen.emulator.operands import Array, Get
 from ptxgen.emulator.tensor_memory import LANES, Cells, Operation
@@ -61,8 +61,13 @@ class _Issued:
 
     def chunks(self, wave: Wave, operation: Operation, block: int, address: Array, name: str) -> Array:
         """The bytes at shared addresses of one block, shape (*address.shape, 16)."""
-        threads = np.array([operation.thread])
-        return read_chunks(wave, self.statement, np.array([block]), address, threads, name)[0]
+        readers = np.array([operation.thread])
+        reading = read_chunks(wave, self.statement, readers, np.array([block]), address, name)
+        if wave.checks and reading.first.size:
+            region, wait = wave.memory.spaces["shared"], "a wait for the mbarrier that its tcgen05.commit tells"
+            wave.hazards.source_reading(self.statement, readers, region, reading.first, CHUNK, wait)
+            operation.reads.append(reading.first)
+        return reading.data[0]
 
 
 def _place(word: int) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ptxgen.emulator.descriptors import CHUNK
 from ptxgen.emulator.inflight import CLEAN, PLAIN, READING, WRITING, InFlight, Watched
 from ptxgen.emulator.operands import Array
 from ptxgen.emulator.rendezvous import WARPGROUP
@@ -52,6 +53,18 @@ def a_fragment(packed: int) -> tuple[Array, Array]:
     return np.broadcast_arrays(row, column)  # type: ignore[return-value]
 
 
+class _Read:
+    """Shared memory that a product of a warpgroup reads: `first` byte of each chunk, by group number `until`; who has waited for it."""
+
+    __slots__ = ("first", "reader", "until", "waited")
+
+    def __init__(self, reader: int, first: Array, until: int) -> None:
+        self.reader = reader
+        self.first = first
+        self.until = until
+        self.waited = 0
+
+
 class Warpgroups:
     """Commit groups and fences of the warps of a wave.
 
@@ -69,6 +82,7 @@ class Warpgroups:
         self.committed = np.zeros(warps, np.int64)
         self.fenced = np.zeros(warps, np.bool_)
         self._shapes: dict[int, Shape] = {}
+        self._reads: list[_Read] = []
         self._operands: dict[int, list[tuple[int, tuple[int, Array]]]] = {}
 
     @property
@@ -107,6 +121,36 @@ class Warpgroups:
         """wgmma.wait_group: all groups of these warps but the `newest` have completed."""
         limit = self.committed[self._wave.threads.warp[threads]] - newest
         self._flights.land(QUEUE, threads, limit, statement)
+        if self._reads:
+            self._end_reads(threads, newest)
+
+    def reading(self, statement: Instruction, readers: Array, first: Array) -> None:
+        """The first threads of some warpgroups read chunks of shared memory until a wait for the group that is open now."""
+        region = self._wave.memory.spaces["shared"]
+        if not first.size:
+            return
+        self._wave.hazards.source_reading(statement, readers, region, first, CHUNK, "wgmma.wait_group")
+        until = self.open_groups(readers)
+        self._reads += [_Read(int(reader), chunks, int(group)) for reader, chunks, group in zip(readers, first, until)]
+
+    def _end_reads(self, threads: Array, newest: int) -> None:
+        """Whichever warp of a warpgroup waits, the reads are over, and it is that warp which knows."""
+        hazards, region = self._wave.hazards, self._wave.memory.spaces["shared"]
+        of = self._wave.threads.warp
+        waiting = np.unique(of[threads])
+        kept = []
+        for read in self._reads:
+            first = int(of[read.reader])
+            warps = waiting[(waiting >= first) & (waiting < first + WARPGROUP // WARP)]
+            warps = warps[self.committed[warps] - newest > read.until]
+            if len(warps):
+                if not read.waited:
+                    hazards.source_done(np.array([read.reader]), region, read.first[None], CHUNK)
+                read.waited |= int(np.bitwise_or.reduce(1 << (warps - first)))
+                hazards.source_told(read.reader, threads[np.isin(of[threads], warps)])
+            if read.waited != 0b1111:
+                kept.append(read)
+        self._reads = kept
         for warp in np.unique(self._wave.threads.warp[threads]).tolist() if self._operands else ():
             mine = self._operands.pop(warp, [])
             self._wave.hazards.operands_done([one for group, one in mine if group < self.committed[warp] - newest])
@@ -125,9 +169,7 @@ class Warpgroups:
 
     # ---- what is wrong with the registers of a product ------------------------------------------------------------------
 
-    def check(
-        self, watched: Watched, d: Array, a: Array, threads: Array, reads_d: Array, shape: Shape, statement: Instruction
-    ) -> None:
+    def check(self, watched: Watched, d: Array, a: Array, threads: Array, reads_d: Array, shape: Shape, statement: Instruction) -> None:
         """Report registers that were touched without a fence, never written, or that another product in flight uses otherwise.
 
         Parameters
@@ -167,9 +209,7 @@ class Warpgroups:
             )
             self._wave.reports.add("wgmma.fence", message, statement, self._wave.threads, threads[flags.any(0)], subject="since")
 
-    def _check_users(
-        self, watched: Watched, d: Array, a: Array, threads: Array, shape: Shape, statement: Instruction
-    ) -> None:
+    def _check_users(self, watched: Watched, d: Array, a: Array, threads: Array, shape: Shape, statement: Instruction) -> None:
         self._shapes[id(statement)] = shape
         state = watched.state[np.ix_(d, threads)]
         if state.any():
@@ -184,9 +224,7 @@ class Warpgroups:
         if len(a):
             self._report_users(watched, a, threads, watched.state[np.ix_(a, threads)] == WRITING, statement, "A of this product")
 
-    def _report_users(
-        self, watched: Watched, rows: Array, threads: Array, busy: Array, statement: Instruction, role: str
-    ) -> None:
+    def _report_users(self, watched: Watched, rows: Array, threads: Array, busy: Array, statement: Instruction, role: str) -> None:
         if not busy.any():
             return
         row, position = np.argwhere(busy)[0]

@@ -468,7 +468,9 @@ def test_columns_that_are_never_free() -> None:
 
 def test_columns_come_free_for_who_waits() -> None:
     """Warp 1 waits for columns until warp 0 gives its own back."""
-    again = FREE + """
+    again = (
+        FREE
+        + """
         setp.eq.u32 %p10, %r4, 1;
         @%p10 bra SECOND;
         bra DONE;
@@ -478,6 +480,7 @@ def test_columns_come_free_for_who_waits() -> None:
         tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r51, 256;
         DONE:
     """
+    )
     faulty(free=again).raise_for_reports()
 
 
@@ -565,3 +568,15 @@ def test_a_descriptor_of_wgmma() -> None:
     image, start, words, text, _ = product(image_only=True)
     _, outcome = launch(text, image, start, (words[0] & ~(7 << 46), words[1], words[2]))
     assert "bits 46-48 are 000, which must be 001" in str(outcome.reports[0])
+
+
+def test_the_proxy_fence_is_missing() -> None:
+    message = only(faulty(proxy=""), "proxy fence")
+    assert "are read by the async proxy, and st.shared.v4.b32 (" in message
+
+
+def test_a_stage_is_overwritten_before_the_commit_is_waited_for() -> None:
+    store = "st.shared.b32 [%r6+1024], %r1;\n"
+    message = only(faulty(wait=f"bar.sync 0;\n{store}{WAIT}"), "race")
+    assert "a wait for the mbarrier that its tcgen05.commit tells by that warp is missing" in message
+    faulty(wait=f"{WAIT}{store}").raise_for_reports()

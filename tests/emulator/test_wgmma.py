@@ -17,6 +17,7 @@ TYPES: dict[str, tuple[Any, int]] = {
     "e5m2": (ml_dtypes.float8_e5m2, 1), "s8": (np.int8, 1), "u8": (np.uint8, 1),
 }  # fmt: skip
 
+
 def fragment_d(words: np.ndarray, n: int, dtype: Any) -> np.ndarray:
     """D from the registers of 128 threads, by the ISA's figure."""
     values = words.view(dtype).reshape(128, -1)
@@ -145,9 +146,7 @@ def multiply(
     accumulators = np.zeros((128, words), np.uint32)
     for thread in range(128):
         warp, lane = divmod(thread, 32)
-        values = [
-            c[16 * warp + lane // 4 + 8 * (number % 4 // 2), number // 4 * 8 + lane % 4 * 2 + number % 2] for number in range(n // 2)
-        ]
+        values = [c[16 * warp + lane // 4 + 8 * (number % 4 // 2), number // 4 * 8 + lane % 4 * 2 + number % 2] for number in range(n // 2)]
         accumulators[thread] = np.array(values, c.dtype).view(np.uint32)
     floating = types.split(".")[-1] not in ("s8", "u8")
     scales = options.pop("scales", (1, 1))
@@ -373,3 +372,18 @@ def test_a_descriptor_that_reads_outside() -> None:
 def test_a_descriptor_that_differs_between_threads() -> None:
     result = faulty(before="cvt.u64.u32 %rd12, %r1; add.u64 %rd11, %rd11, %rd12;\nwgmma.fence.sync.aligned;")
     assert "the descriptor of B differs between threads of a warpgroup" in str(result.reports[0])
+
+
+def test_the_proxy_fence_is_missing() -> None:
+    message = only(faulty(proxy=""), "proxy fence")
+    assert "are read by the async proxy, and st.shared.v4.b32 (" in message
+    assert "fence.proxy.async by those threads, before the barrier in between, is missing" in message
+
+
+def test_a_stage_is_overwritten_before_the_wait() -> None:
+    message = only(faulty(touch="st.shared.v4.b32 [%r6], {%r7, %r8, %r9, %r1};"), "race")
+    assert "while wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 (" in message
+    assert "wgmma.wait_group by that warp is missing" in message
+    wait = "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
+    late = wait + "bar.sync 0;\nst.shared.v4.b32 [%r6], {%r7, %r8, %r9, %r1};"
+    faulty(after=late).raise_for_reports()

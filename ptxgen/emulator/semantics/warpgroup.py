@@ -139,9 +139,7 @@ class _Product:
             wave.reports.add("divergent operand", message, self.statement, wave.threads, groups[torn].reshape(-1), subject=name)
         return values[:, 0]
 
-    def _matrix(
-        self, wave: Wave, frame: Frame, groups: Array, get: Get, rows: int, k_major: bool, type: str, name: str
-    ) -> Array:
+    def _matrix(self, wave: Wave, frame: Frame, groups: Array, get: Get, rows: int, k_major: bool, type: str, name: str) -> Array:
         """A matrix in shared memory: shape (warpgroups, rows, K)."""
         words = self._uniform(wave, frame, groups, get, f"the descriptor of {name}")
         blocks = wave.threads.block[groups[:, 0]]
@@ -154,8 +152,11 @@ class _Product:
                 wave.reports.add("descriptor", message, self.statement, wave.threads, groups[chosen].reshape(-1), subject=name)
                 continue
             address = matrix_addresses(fields, k_major=k_major, rows=rows, depth=self.depth, element=self.element)
-            chunks = read_chunks(wave, self.statement, blocks[chosen], address, groups[chosen].reshape(-1), name)
-            part = _patterns(chunks, type)
+            readers = groups[chosen, 0]
+            reading = read_chunks(wave, self.statement, readers, blocks[chosen], address, name)
+            if wave.checks:
+                wave.warpgroups.reading(self.statement, readers, reading.first)
+            part = _patterns(reading.data, type)
             part = part.reshape(len(part), rows, -1) if k_major else part.transpose(0, 1, 3, 2).reshape(len(part), rows, -1)
             if result is None:
                 result = np.zeros((len(groups), *part.shape[1:]), part.dtype)
