@@ -378,6 +378,11 @@ def partly():
     bar[px.tid.x % 3].arrive()
 
 
+def only_copied_to():
+    bar = px.mbarrier(1)
+    px.ptx["cp.async.mbarrier.arrive.shared.b64"](bar)
+
+
 def part_of_a_warp():
     with px.if_(px.tid.x < 20):
         px.elect()
@@ -404,9 +409,12 @@ UNUSED = "mbarrier.init makes the object; before it, the memory holds anything (
 @pytest.mark.parametrize(
     ("function", "lines"),
     [
-        (one, ["mbarrier.try_wait: bar is used, and nothing before initialises it", f"rule: {UNUSED}",
+        (one, ["bar is used, and nothing before initialises it", f"rule: {UNUSED}",
                "legal: bar.init() in one thread and px.syncthreads(), before its first use"]),
-        (partly, ["mbarrier.arrive.shared.b64: bar[2] is used, and nothing before initialises it", f"rule: {UNUSED}",
+        (only_copied_to,
+         ["bar is used, and nothing before initialises it", f"rule: {UNUSED}",
+          "legal: bar.init() in one thread and px.syncthreads(), before its first use"]),
+        (partly, ["bar[2] is used, and nothing before initialises it", f"rule: {UNUSED}",
                   "legal: bar[2].init() in one thread and px.syncthreads(), before its first use"]),
         (lambda: px.mbarrier(1).init(),
          ["mbarrier.init: 128 threads run this", "rule: one thread initialises an mbarrier (PTX ISA 9.7.15.15.3)",

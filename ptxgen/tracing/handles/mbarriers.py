@@ -112,7 +112,7 @@ class MBarrier:
         builder, where = current("mbarrier.init"), here()
         self._one()
         self._by_one_thread(builder, "mbarrier.init", where)
-        ptx["mbarrier.init.shared.b64"](self, _arrivals(self._ring.count if count is None else count, where))
+        ptx["mbarrier.init.shared.b64"](self._view, _arrivals(self._ring.count if count is None else count, where))
         index = self._index()
         self._ring.initialised.update(range(self._ring.stages) if isinstance(index, Expr) else [index])
 
@@ -121,7 +121,7 @@ class MBarrier:
         builder, where = current("mbarrier.inval"), here()
         self._one()
         self._by_one_thread(builder, "mbarrier.inval", where)
-        self._issue("mbarrier.inval.shared.b64")
+        ptx["mbarrier.inval.shared.b64"](self)
 
     # ---- arrivals -------------------------------------------------------------------------------------------------------
 
@@ -157,32 +157,32 @@ class MBarrier:
 
     def expect_tx(self, bytes: Any) -> None:
         """``mbarrier.expect_tx``: adds to the bytes that the current phase waits for, without arriving."""
-        self._issue("mbarrier.expect_tx.shared.b64", _transaction(bytes))
+        ptx["mbarrier.expect_tx.shared.b64"](self, _transaction(bytes))
 
     def complete_tx(self, bytes: Any) -> None:
         """``mbarrier.complete_tx``: takes from those bytes, as a copy does that has arrived."""
-        self._issue("mbarrier.complete_tx.shared.b64", bytes)
+        ptx["mbarrier.complete_tx.shared.b64"](self, bytes)
 
     def _arrive(self, opcode: str, order: str, operands: tuple[Any, ...], cta: Any) -> None:
         if cta is None:
-            self._issue(f"{opcode}{order}.shared.b64", *operands, out=sink)
+            ptx[f"{opcode}{order}.shared.b64"](self, *operands, out=sink)
             return
         from ptxgen.tracing.handles.clusters import mapa
 
-        self._demand_init(opcode)
+        self._demand_init()
         ptx[f"{opcode}{order}.shared::cluster.b64"](mapa(self._view, cta), *operands)
 
     # ---- waits ----------------------------------------------------------------------------------------------------------
 
     def test_wait(self, parity: Any, *, scope: str | None = None) -> Scalar:
         """``mbarrier.test_wait.parity``: whether the phase of this parity is complete; see `wait`."""
-        made: Scalar = self._issue(f"mbarrier.test_wait.parity{_acquire(scope)}.shared.b64", _parity(parity))
+        made: Scalar = ptx[f"mbarrier.test_wait.parity{_acquire(scope)}.shared.b64"](self, _parity(parity))
         return made
 
     def try_wait(self, parity: Any, *, hint: Any = None, scope: str | None = None) -> Scalar:
         """``mbarrier.try_wait.parity``: the same after waiting for a while: at most `hint` nanoseconds, or what the device likes."""
         operands = (_parity(parity),) if hint is None else (_parity(parity), hint)
-        made: Scalar = self._issue(f"mbarrier.try_wait.parity{_acquire(scope)}.shared.b64", *operands)
+        made: Scalar = ptx[f"mbarrier.try_wait.parity{_acquire(scope)}.shared.b64"](self, *operands)
         return made
 
     def wait(self, parity: Any, *, hint: Any = None, scope: str | None = None) -> None:
@@ -198,7 +198,6 @@ class MBarrier:
             ``"cluster"`` where threads of other blocks arrive with that scope.
         """
         builder, where = current("mbarrier.try_wait"), here()
-        self._demand_init("mbarrier.try_wait")
         self.__ptxgen_address__(builder)  # computed before the loop, which uses it again
         again = builder.label("wait")
         builder.append(ir.Label(again))
@@ -209,8 +208,8 @@ class MBarrier:
     # ---- as an operand --------------------------------------------------------------------------------------------------
 
     def __ptxgen_address__(self, builder: Builder) -> Described:
-        """The barrier's address in shared memory."""
-        self._one()
+        """The barrier's address in shared memory; refused where nothing has initialised it, so that every use is."""
+        self._demand_init()
         return self._view.__ptxgen_address__(builder)
 
     def _one(self) -> None:
@@ -222,11 +221,7 @@ class MBarrier:
         bits = Expr.of(self._view.layout.offset[m])
         return bits.floordiv(8 * _BYTES) if bits.constant is None else bits.constant // (8 * _BYTES)
 
-    def _issue(self, opcode: str, *operands: Any, **named: Any) -> Any:
-        self._demand_init(opcode)
-        return ptx[opcode](self, *operands, **named)
-
-    def _demand_init(self, opcode: str) -> None:
+    def _demand_init(self) -> None:
         """Refuse the use of a barrier that nothing in the kernel has initialised."""
         self._one()
         ring, index = self._ring, self._index()
@@ -235,7 +230,7 @@ class MBarrier:
             return
         one = ring.name if ring.stages == 1 else f"{ring.name}[{missing[0]}]"
         raise InstructionError(
-            f"{one} is used, and nothing before initialises it", opcode=opcode,
+            f"{one} is used, and nothing before initialises it",
             rule="mbarrier.init makes the object; before it, the memory holds anything", section="9.7.15.15.3",
             legal=f"{one}.init() in one thread and px.syncthreads(), before its first use",
             where=here(),
