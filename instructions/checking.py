@@ -383,6 +383,8 @@ def legal_operand(match: Match, contract: Operand | None, name: str) -> str:
         return match.form.syntax
     if contract.kind == "address":
         space = match.value(contract.space) if contract.space.startswith(".") else contract.space
+        if space == "tensor":
+            return "an address [base+offset] in tensor memory, 32 bits"
         return f"an address [base+offset]{f' in .{space}' if space else ''}"
     if contract.kind in NAMED:
         return NAMED[contract.kind]

@@ -55,6 +55,7 @@ _MEANING = {
     ".popc": "The ones are counted.",
 }
 _SINCE = (Since("8.0", "sm_90a"),)
+# Signed with unsigned integers came later; no other entry has such types.
 _MIXED = Since("8.4", when=".atype in .s8 and .btype in .u8 or .atype in .u8 and .btype in .s8")
 _SPARSE_SINCE = (Since("8.2", "sm_90a"),)
 _SUMMARY = "Starts the product of a 64-row matrix A and a matrix B in shared memory, added to the accumulators of 128 threads"
@@ -93,7 +94,6 @@ def _product(
     since: tuple[Since, ...] = _SINCE,
     tile: Tile | None = None,
 ) -> Entry:
-    """An entry; types that differ came later than equal ones (the condition holds for no choice of types but 8-bit integers)."""
     return instruction(
         name,
         section="9.7.17.6.2" if name.startswith("wgmma.mma_async.sp") else "9.7.17.5.2",

@@ -137,7 +137,7 @@ class _Writer:
         base = space.partition("::")[0]
         if base in ("shared", "local"):
             name = _VARIABLES[base] + "x" * sum(one.startswith(f".{base} ") for one in self._declarations)
-            self._declarations.append(f".{base} .align 32 .b8 {name}[64];")
+            self._declarations.append(f".{base} .align {max(32, contract.align)} .b8 {name}[64];")
             return f"[{name}]"
         if base == "const":
             self._outside.append(".const .align 32 .b8 table[64];")
