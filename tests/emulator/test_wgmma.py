@@ -99,9 +99,8 @@ def body(
     """
 
 
-def kernel(text: str, bytes_: int) -> Any:
-    return read(
-        f"""
+def kernel_text(text: str, bytes_: int) -> str:
+    return f"""
         .version 8.0
         .target sm_90a
         .address_size 64
@@ -112,13 +111,12 @@ def kernel(text: str, bytes_: int) -> Any:
         {text}
         }}
         """
-    )
 
 
 SHARED = 0x400
 
 
-def multiply(
+def prepare(
     a: np.ndarray,
     b: np.ndarray,
     c: np.ndarray,
@@ -129,38 +127,37 @@ def multiply(
     a_major: bool = True,
     b_major: bool = True,
     a_registers: bool = False,
-    block: int = 128,
+    scales: tuple[int, int] = (1, 1),
     **options: Any,
-) -> tuple[np.ndarray, EmulationResult]:
-    """A (64, K) times B (N, K) transposed, added to C (64, N)."""
+) -> tuple[str, list[Any]]:
+    """The kernel for A (64, K) times B (N, K) transposed, added to C (64, N), and its arguments; the second holds the accumulators."""
     n, k = b.shape
     a_image, a_leading, a_stride = place(a, a_span, a_major)
     b_image, b_leading, b_stride = place(b, b_span, b_major)
     b_start = -(-len(a_image) // 1024) * 1024
     image = np.frombuffer(a_image.ljust(b_start, b"\0") + b_image, np.uint8).copy()
-    image = np.concatenate([image, np.zeros(-len(image) % 16, np.uint8)])
-    a_word = hopper(SHARED, a_leading, a_stride, a_span)
-    b_word = hopper(SHARED + b_start, b_leading, b_stride, b_span)
-    per = 4 // c.dtype.itemsize
-    words = n // 2 // per
+    words = n // 2 * c.dtype.itemsize // 4
     accumulators = np.zeros((128, words), np.uint32)
     for thread in range(128):
         warp, lane = divmod(thread, 32)
         values = [c[16 * warp + lane // 4 + 8 * (number % 4 // 2), number // 4 * 8 + lane % 4 * 2 + number % 2] for number in range(n // 2)]
         accumulators[thread] = np.array(values, c.dtype).view(np.uint32)
-    floating = types.split(".")[-1] not in ("s8", "u8")
-    scales = options.pop("scales", (1, 1))
-    tail = f", {scales[0]}, {scales[1]}" if floating else ""
-    if types.split(".")[-1] in ("f16", "bf16"):
+    of = types.split(".")[-1]
+    tail = "" if of in ("s8", "u8") else f", {scales[0]}, {scales[1]}"
+    if of in ("f16", "bf16"):
         tail += ("" if a_registers else f", {int(not a_major)}") + f", {int(not b_major)}"
-    run_options = {name: options.pop(name) for name in ("seed", "checks") if name in options}
     text = body(n, k, types, words=words, tail=tail, a_registers=a_registers, bytes_=len(image), **options)
-    result = emulate(
-        kernel(text, len(image)), "k", grid=1, block=block,
-        arguments=[image, accumulators, fragment_a(a), a_word.to_bytes(8, "little"), b_word.to_bytes(8, "little")],
-        **run_options,
-    )  # fmt: skip
-    return fragment_d(accumulators, n, c.dtype), result
+    descriptors = hopper(SHARED, a_leading, a_stride, a_span), hopper(SHARED + b_start, b_leading, b_stride, b_span)
+    return kernel_text(text, len(image)), [image, accumulators, fragment_a(a), *(word.to_bytes(8, "little") for word in descriptors)]
+
+
+def multiply(
+    a: np.ndarray, b: np.ndarray, c: np.ndarray, types: str, *, seed: int = 0, checks: bool = True, **options: Any
+) -> tuple[np.ndarray, EmulationResult]:
+    """The product as the emulator computes it."""
+    text, arguments = prepare(a, b, c, types, **options)
+    result = emulate(read(text), "k", grid=1, block=128, arguments=arguments, seed=seed, checks=checks)
+    return fragment_d(arguments[1], len(b), c.dtype), result
 
 
 def integers(shape: tuple[int, int], seed: int, dtype: Any, low: int = -4, high: int = 5) -> np.ndarray:
