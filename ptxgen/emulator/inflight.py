@@ -195,13 +195,14 @@ class InFlight:
             landed = threads[done[row]]
             overwritten = landed[flags[row, landed]]
             if len(overwritten):
-                self._report_overwritten(watched, row, overwritten)
+                self.report_overwritten(watched, row, overwritten)
             written = landed[watched.state[row, landed] == WRITING]
             watched.frame.values[watched.slots[row]][written] = watched.held[row, written]
             watched.state[row, landed] = CLEAN
             flags[row, landed] = False
 
-    def _report_overwritten(self, watched: Watched, row: int, threads: Any) -> None:
+    def report_overwritten(self, watched: Watched, row: int, threads: Array) -> None:
+        """Another instruction has written a register that one in flight uses."""
         first = int(threads[0])
         issue, name = watched.issues[watched.issuer[row, first]], watched.names[row]
         message = f"{name} is written by another instruction while {watched.user(row, first)}"

@@ -200,7 +200,11 @@ class Warpgroups:
             self._wave.reports.add("wgmma.fence", message, statement, self._wave.threads, threads[never], subject="first")
             self.fenced[warps] = True
             return
-        flags = watched.flags(rows)[np.ix_(rows, threads)]
+        touched = watched.flags(rows)[np.ix_(rows, threads)]
+        flying = watched.state[np.ix_(rows, threads)] >= WRITING
+        for row in rows[(touched & flying).any(1)]:
+            self._flights.report_overwritten(watched, int(row), threads[watched.flags(rows)[row, threads]])
+        flags = touched & ~flying
         if flags.any():
             row = rows[int(np.flatnonzero(flags.any(1))[0])]
             message = (

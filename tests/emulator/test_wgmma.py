@@ -101,7 +101,7 @@ def body(
 
 def kernel_text(text: str, bytes_: int) -> str:
     return f"""
-        .version 8.0
+        .version 8.4
         .target sm_90a
         .address_size 64
         .visible .entry k(.param .u64 image, .param .u64 accumulators, .param .u64 fragments, .param .u64 a, .param .u64 b)
@@ -384,3 +384,12 @@ def test_a_stage_is_overwritten_before_the_wait() -> None:
     wait = "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
     late = wait + "bar.sync 0;\nst.shared.v4.b32 [%r6], {%r7, %r8, %r9, %r1};"
     faulty(after=late).raise_for_reports()
+
+
+def test_a_register_of_a_is_loaded_anew_for_the_next_product_before_the_wait() -> None:
+    next_product = (
+        "mov.b32 %r21, 0;\nwgmma.fence.sync.aligned;\nwgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 "
+        "{%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, {%r20, %r21, %r22, %r23}, %rd11, 1, 1, 1, 0;"
+    )
+    message = only(faulty(a_registers=True, touch=next_product), "in flight")
+    assert "%r21 is written by another instruction while wgmma.mma_async (" in message
