@@ -45,6 +45,23 @@ def test_text_is_assembled_and_spills_nothing(name):
     assert resources.spill_stores == resources.spill_loads == 0
 
 
+@pytest.mark.parametrize("span", [16, 32, 64, 128])
+@pytest.mark.parametrize("b_major", ["k", "mn"])
+@pytest.mark.parametrize("a_major", ["k", "mn"])
+def test_wgmma_multiplies_every_major_and_swizzle(a_major, b_major, span):
+    kernel, arguments, expected = load("wgmma_tile").case(5, a_major, b_major, span)
+    kernel(*arguments)
+    np.testing.assert_array_equal(arguments[2], expected[2])
+    assemble(kernel.ptx())
+
+
+@pytest.mark.parametrize("shape", [(8, 8, 8), (128, 256, 64), (264, 520, 72)])
+def test_hopper_gemm_of_any_multiples_of_eight(shape):
+    kernel, arguments, expected = load("hopper_gemm").case(6, shape, blocks=4)
+    kernel(*arguments)
+    np.testing.assert_array_equal(arguments[2], expected[2])
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", NAMES)
 def test_gpu_gives_the_emulators_bits(name):
