@@ -76,7 +76,7 @@ def _place(word: int) -> tuple[int, int]:
 
 
 class TensorProduct(_Issued):
-    """``tcgen05.mma`` without scales and sparsity."""
+    """``tcgen05.mma`` and ``tcgen05.mma.ws``, without scales and sparsity."""
 
     def __init__(self, low: Lowering, group: int) -> None:
         super().__init__(low, group)
@@ -84,6 +84,9 @@ class TensorProduct(_Issued):
         self.kind = low.match.value(".kind").partition("::")[2]
         if ".ashift" in low.match.bindings:
             raise low.refuse("the emulator does not follow .ashift", section=low.match.entry.section, legal="run it on a GPU")
+        self.stationary = ".ws" in low.match.bindings
+        if "zero_column_mask_desc" in named:
+            raise low.refuse("the emulator does not follow a zero-column mask", section=low.match.entry.section, legal="run it on a GPU")
         self.d = low.address(named["d_tmem"], "tensor")[1]
         self.a_in_tensor_memory = "a_tmem" in named
         self.a = low.address(named["a_tmem"], "tensor")[1] if self.a_in_tensor_memory else low.source(named["a_desc"], u64)
@@ -98,7 +101,7 @@ class TensorProduct(_Issued):
     def issue(self, wave: Wave, frame: Frame, thread: int) -> None:
         one = np.array([thread])
         d, a, b, idesc = (int(get(wave, frame, one)[0]) for get in (self.d, self.a, self.b, self.idesc))
-        product = decode_instruction(idesc, self.kind, self.group)
+        product = decode_instruction(idesc, self.kind, self.group, self.stationary)
         if isinstance(product, str):
             self.report(wave, thread, "descriptor", f"the instruction descriptor is {idesc:#010x}: {product}")
             return
@@ -119,7 +122,7 @@ class TensorProduct(_Issued):
     def _placed(self, wave: Wave, thread: int, d: int, product: Product) -> bool:
         """Whether D begins at a lane that its layout may begin at."""
         lane, _ = _place(d)
-        allowed = (0, 16) if product.m == 64 else (0,)
+        allowed = (0, 16) if product.m == 64 and not self.stationary else (0,)
         if lane not in allowed:
             told = " or ".join(map(str, allowed))
             self.report(wave, thread, "tensor memory", f"D begins at lane {lane}; with M = {product.m} it is {told}")
@@ -168,7 +171,7 @@ class TensorProduct(_Issued):
         multiply = matrix_product(product.a, product.b, product.d, unit="tcgen05", satfinite=product.saturates)
         dtype = _NUMPY[product.d]
         lane, column = _place(d)
-        for part in lanes_of(product.m, product.n, self.group):
+        for part in lanes_of(product.m, product.n, self.group, self.stationary):
             left = self._left(wave, operation, block, a, product, part)
             if left is None:
                 return

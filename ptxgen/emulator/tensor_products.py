@@ -1,6 +1,6 @@
 """tcgen05.mma: what the instruction descriptor says, and where the rows of A and D lie in tensor memory.
 
-ISA "Instruction descriptor"; ISA "Data Path Layout Organization", layouts A, B, D and F.
+ISA "Instruction descriptor"; ISA "Data Path Layout Organization", layouts A, B and D to G.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ptxgen.emulator.operands import Array
+from ptxgen.emulator.tensor_memory import LANES
 
 __all__ = ["Part", "Product", "decode_instruction", "lanes_of", "unpack"]
 
@@ -57,7 +58,7 @@ class Product(NamedTuple):
         return patterns ^ patterns.dtype.type(1 << _SIGN[of])
 
 
-def decode_instruction(word: int, kind: str, group: int) -> Product | str:
+def decode_instruction(word: int, kind: str, group: int, stationary: bool = False) -> Product | str:
     """Take an instruction descriptor apart; a text says what is wrong with one that the kind does not have.
 
     Parameters
@@ -68,6 +69,8 @@ def decode_instruction(word: int, kind: str, group: int) -> Product | str:
         ``"f16"``, ``"tf32"``, ``"f8f6f4"`` or ``"i8"``.
     group : int
         1 or 2: blocks that multiply together.
+    stationary : bool
+        Whether it is ``.ws``.
     """
     d = _RESULTS[kind].get(word >> 4 & 3)
     a, b = (_TYPES[kind].get(word >> shift & 7) for shift in (7, 10))
@@ -81,7 +84,7 @@ def decode_instruction(word: int, kind: str, group: int) -> Product | str:
             return f"the type of {name} is {word >> shift & mask}, and .kind::{kind} has {listed}"
     assert a is not None and b is not None and d is not None
     m, n = (word >> 24 & 0x1F) << 4, (word >> 17 & 0x3F) << 3
-    problem = _shape_problem(m, n, group, kind)
+    problem = _stationary_problem(m, n) if stationary else _shape_problem(m, n, group, kind)
     if problem:
         return problem
     if word >> 2 & 1:
@@ -106,6 +109,12 @@ def _shape_problem(m: int, n: int, group: int, kind: str) -> str:
     return ""
 
 
+def _stationary_problem(m: int, n: int) -> str:
+    if m in (32, 64, 128) and n in (64, 128, 256):
+        return ""
+    return f"M (bits 24-28, times 16) is {m} and N (bits 17-22, times 8) is {n}; with .ws M is 32, 64 or 128 and N 64, 128 or 256"
+
+
 class Part(NamedTuple):
     """A part of D in one block: rows of D by lanes, columns of D by columns of tensor memory."""
 
@@ -114,7 +123,7 @@ class Part(NamedTuple):
     a_lane: Array
 
 
-def lanes_of(m: int, n: int, group: int) -> list[Part]:
+def lanes_of(m: int, n: int, group: int, stationary: bool = False) -> list[Part]:
     """Where the rows that a block computes lie, from the address in the instruction on.
 
     Returns
@@ -122,9 +131,11 @@ def lanes_of(m: int, n: int, group: int) -> list[Part]:
     list of Part
         `lane` for each of the block's rows, for the columns of D that it holds there, and `a_lane` where A in tensor memory is read.
     """
-    if group == 2 and m == 128:
-        rows, half = np.arange(64), n // 2
-        return [Part(rows, slice(0, half), rows), Part(rows + 64, slice(half, n), rows + 64)]
+    if stationary or (group == 2 and m == 128):
+        rows = np.arange(m // group)
+        stacked = LANES // len(rows)
+        count = n // stacked
+        return [Part(rows + part * len(rows), slice(part * count, (part + 1) * count), rows + part * len(rows)) for part in range(stacked)]
     if m == 64:
         rows = np.arange(64)
         lane = rows // 16 * 32 + rows % 16

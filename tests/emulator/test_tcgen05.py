@@ -280,6 +280,30 @@ def test_other_orders_of_warps(seed: int) -> None:
     check(seed=seed, m=256, group=2)
 
 
+@pytest.mark.parametrize("m", [32, 64, 128])
+def test_stationary_weights(m: int) -> None:
+    """Rows of D lie in the first lanes; the lanes behind them hold further columns."""
+    n, columns = 64, 64
+    a, b = integers((m, 16), 1, np.float16), integers((n, 16), 2, np.float16)
+    a_image, a_leading, a_stride = place(a, 32, True)
+    b_image, b_leading, b_stride = place(b, 32, True)
+    image = np.frombuffer(a_image + b_image, np.uint8)[None]
+    start = np.random.default_rng(0).integers(-9, 9, (1, 128, columns)).astype(np.float32).view(np.uint32)
+    issue = MMA.replace("tcgen05.mma", "tcgen05.mma.ws").format(
+        group=1, kind="f16", a="%rd20", lanes="", adds=7, scale="", multicast="", mask=""
+    )
+    words = blackwell(IMAGE, a_leading, a_stride, 32), blackwell(IMAGE + len(a_image), b_leading, b_stride, 32)
+    text = kernel(image.shape[1], issue, columns=columns)
+    result, outcome = launch(text, image, start, (*words, idesc(m, n, "f16", "f16", "f32")))
+    outcome.raise_for_reports()
+    expected = start.view(np.float32).copy()
+    product = a.astype(np.float32) @ b.astype(np.float32).T
+    width = n * m // 128
+    for lane in range(128):
+        expected[0, lane, :width] += product[lane % m, lane // m * width : (lane // m + 1) * width]
+    assert np.array_equal(result.view(np.float32), expected)
+
+
 def test_without_the_accumulator() -> None:
     a, b, _, d, outcome = product(adds=False)
     outcome.raise_for_reports()

@@ -255,7 +255,7 @@ def _one_thread(low: Lowering, act: Callable[[Wave, Frame, int], None]) -> Run:
     return run
 
 
-@execution("tensor_memory", "tcgen05.mma")
+@execution("tensor_memory", "tcgen05.mma", "tcgen05.mma.ws")
 def lower_product(low: Lowering) -> Run:
     return _one_thread(low, TensorProduct(low, _group(low)).issue)
 
