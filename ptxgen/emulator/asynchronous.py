@@ -341,7 +341,7 @@ class Copies:
         if copy is None:
             told += "a copy is on its way to them"
         else:
-            told += f"{self._spoken(copy)} is on its way to them: {self._missing(copy, position)}"
+            told += f"{self._spoken(copy)} is on its way to them: {self._missing(copy, position, int(threads[0]))}"
         self._wave.reports.add("in flight", told, statement, self._wave.threads, threads, subject=verb)
 
     def _report_overlap(self, copy: Copy, busy: Array) -> None:
@@ -373,14 +373,15 @@ class Copies:
         where = "" if copy.statement.where is None else f" ({place(copy.statement.where)})"
         return f"{copy.statement.opcode}{where}"
 
-    def _missing(self, copy: Copy, position: int) -> str:
-        """The wait that would have made a copy's bytes visible."""
+    def _missing(self, copy: Copy, position: int, reader: int | None = None) -> str:
+        """The wait that would have made a copy's bytes visible, to the thread `reader` where that matters."""
         thread = int(copy.threads[position])
         block, inside = self._wave.threads.name(thread)
         who = f"thread {index_text(inside)} of block {index_text(block)}"
         if copy.barrier is not None:
             barrier, phase = copy.barrier
-            return f"a wait for phase {phase} (parity {phase & 1}) of mbarrier {barrier.name} is missing"
+            warp = -1 if reader is None else int(self._wave.threads.warp[reader])
+            return barrier.missing(phase, warp)
         groups = self.plain if copy.kind == "cp.async" else self.bulk
         assert copy.group is not None
         newer = int(groups.committed[thread] - copy.group[position]) - 1

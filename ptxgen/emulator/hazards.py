@@ -487,10 +487,9 @@ class Hazards:
         if agent >= clocks.slots:
             barrier = self._agents[int(clocks.cluster_of_row[row]), agent]
             phase = self._objects[barrier].phases[stamp >> _CLOCK & _CLOCK_MASK]
-            told = (
-                f"{size} at {name} {verb}, and no wait for phase {phase} (parity {phase & 1}) of mbarrier {barrier.name} orders this"
-                f" after {_spoken(statement)}"
-            )
+            told = f"{size} at {name} {verb}, and nothing orders this after {_spoken(statement)}: "
+            position = int(np.flatnonzero(lost.any(axis=1))[0])
+            told += barrier.missing(phase, int(self._wave.threads.warp[threads[position]]))
         else:
             other = int(clocks.cluster_of_row[row]) * clocks.slots + agent
             told = f"{size} at {name} {verb}, and nothing orders this after the {before} by {_spoken(statement)} in {self._warp(other)}"

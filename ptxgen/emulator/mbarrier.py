@@ -51,9 +51,11 @@ class MBarrier:
         Arrivals and bytes that the current phase still waits for; bytes are negative where more came than was expected.
     phase : int
         Completed phases; the parity of the current phase is its lowest bit.
+    passed : dict
+        The phase that each warp's last wait found completed.
     """
 
-    __slots__ = ("block", "count", "name", "offset", "pending", "phase", "statement", "tx")
+    __slots__ = ("block", "count", "name", "offset", "passed", "pending", "phase", "statement", "tx")
 
     def __init__(self, block: int, offset: int, count: int, name: str, statement: Instruction) -> None:
         self.block = block
@@ -63,6 +65,17 @@ class MBarrier:
         self.tx = 0
         self.name = name
         self.statement = statement
+        self.passed: dict[int, int] = {}
+
+    def missing(self, phase: int, warp: int) -> str:
+        """That a wait for a phase is missing in a warp, and what it has waited for instead."""
+        text = f"a wait for phase {phase} (parity {phase & 1}) of mbarrier {self.name} is missing"
+        last = self.passed.get(warp)
+        if last is None or last >= phase:
+            return text
+        if last < 0:
+            return f"{text}; the wait for parity 1 passed at once, as on every fresh mbarrier"
+        return f"{text}; the last one was for phase {last} (parity {last & 1})"
 
     @property
     def token(self) -> int:
@@ -305,7 +318,7 @@ class MBarriers:
         asleep = np.zeros(len(index), np.bool_)
         for barrier, phase, where in _places(barriers, phases):
             if barrier.phase > phase:
-                self._passed(barrier, index[where], acquires)
+                self._passed(barrier, phase, index[where], acquires)
                 continue
             answers[where] = False
             tried = self._tried.get(barrier)
@@ -326,7 +339,9 @@ class MBarriers:
         put(going, answers[~asleep])
         return [going.at(going.pc + 1)]
 
-    def _passed(self, barrier: MBarrier, threads: Array, acquires: bool) -> None:
+    def _passed(self, barrier: MBarrier, phase: int, threads: Array, acquires: bool) -> None:
+        for warp in np.unique(self._wave.threads.warp[threads]).tolist():
+            barrier.passed[warp] = phase
         if acquires:
             self._wave.hazards.acquired(barrier, threads)
 
@@ -334,7 +349,7 @@ class MBarriers:
         group = sleeper.group
         index = self._wave.indices(group.index)
         if answer:
-            self._passed(sleeper.barrier, index, sleeper.acquires)
+            self._passed(sleeper.barrier, sleeper.phase, index, sleeper.acquires)
         sleeper.put(group, np.full(len(index), answer))
         self._wave.pool.push(group.at(group.pc + 1))
 

@@ -184,15 +184,19 @@ def test_a_try_wait_may_fail(run) -> None:
     assert [report.opcode for report in result.reports] == ["ld.shared.v4.b32", COPY]
 
 
-@pytest.mark.parametrize("wait", ["", WAIT.replace("0; @", "1; @")], ids=["none", "parity"])
-def test_a_stage_that_is_read_before_its_wait(run, wait: str) -> None:
+@pytest.mark.parametrize(
+    ("wait", "hint"),
+    [("", ""), (WAIT.replace("0; @", "1; @"), "; the wait for parity 1 passed at once, as on every fresh mbarrier")],
+    ids=["none", "parity"],
+)
+def test_a_stage_that_is_read_before_its_wait(run, wait: str, hint: str) -> None:
     source, out = np.arange(128, dtype=np.uint32), np.zeros(128, np.uint32)
     result = run(bulk(wait=wait), source, out)
     text = texts(result)[0]
     where = text[text.index("(<text>") : text.index(") is on its way") + 1]
     assert texts(result) == [
         f"ld.shared.v4.b32: in flight: 16 bytes at s byte 0 are read while {COPY} {where} is on its way to them:"
-        " a wait for phase 0 (parity 0) of mbarrier full byte 0 is missing (block 0, thread 0 and 31 more)",
+        f" a wait for phase 0 (parity 0) of mbarrier full byte 0 is missing{hint} (block 0, thread 0 and 31 more)",
         NOBODY,
     ]
     assert (out == 0xFFFFFFFF).all()
@@ -206,6 +210,22 @@ def test_wrong_transaction_bytes_are_a_deadlock(run, expect: int, state: str) ->
             "mbarrier.try_wait.parity.shared.b64: deadlock: 32 threads wait for phase 0 (parity 0) of mbarrier full byte 0, which does not"
             f" complete: phase 0, 0 of 1 arrivals pending, {state} (block 0, thread 0 and 31 more)"
         ]
+
+
+def test_a_warp_that_does_not_wait_while_another_does(run) -> None:
+    """The bytes have landed, but this warp does not know it."""
+    source, out = np.arange(256, dtype=np.uint32), np.zeros(256, np.uint32)
+    body = bulk(wait=f"setp.ge.u32 %p5, %r50, 32; @%p5 bra SKIP; {WAIT} SKIP: bar.arrive 1, 64;").replace("512", "1024")
+    found = texts(run(body, source, out, block=64, seed=1))
+    where = found[0][found[0].index("(<text>") : found[0].index(": a wait")]
+    assert found == [
+        f"ld.shared.v4.b32: race: 16 bytes at s byte 512 are read, and nothing orders this after {COPY} {where}:"
+        " a wait for phase 0 (parity 0) of mbarrier full byte 0 is missing (block 0, thread 32 and 31 more)"
+    ]
+    for seed in SEEDS:
+        assert not run(body, source, out, block=64, seed=seed).ok
+    late = body.replace("SKIP: bar.arrive 1, 64;", "bar.arrive 2, 64; SKIP: @%p5 bar.sync 2, 64;")
+    assert run(late, source, out, block=64).ok
 
 
 def test_a_copy_that_nobody_waits_for(run) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptxgen.emulator.clusters import cluster_map
+from ptxgen.emulator.clusters import CLUSTER_SHIFT, cluster_map
 from ptxgen.emulator.lowering import Control, Lowering, Run
 from ptxgen.emulator.mbarrier import MBarrier, pending_of
 from ptxgen.emulator.memory import FIRST, WINDOW_SHIFT, WINDOWS
@@ -40,7 +40,10 @@ def shared_place(low: Lowering, name: str = "addr") -> Place:
         if space != "shared":
             outside = where >> WINDOW_SHIFT != WINDOWS["shared"] >> WINDOW_SHIFT
             where = where - WINDOWS["shared"]
-        blocks, inside = cluster_map(wave.threads).locate(np.where(outside, 0, where), own)
+        if space == "shared" and not (where >> CLUSTER_SHIFT).any():
+            blocks, inside = own, where
+        else:
+            blocks, inside = cluster_map(wave.threads).locate(np.where(outside, 0, where), own)
         region = wave.memory.spaces.get("shared")
         offset = inside - FIRST["shared"]
         size = 0 if region is None else region.extent
