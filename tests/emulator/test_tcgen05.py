@@ -378,6 +378,28 @@ def test_loads(shape: str, repeats: int, lane: int) -> None:
             assert result[0, thread, register] == start[0, thread // 32 * 32 + lane + row, column]
 
 
+@pytest.mark.parametrize("operation, of, expected", [
+    ("min", "u32", lambda words: words.min(1)),
+    ("max", "s32", lambda words: words.view(np.int32).max(1).view(np.uint32)),
+    ("max.abs", "f32", lambda words: np.abs(words.view(np.float32)).max(1).view(np.uint32)),
+])  # fmt: skip
+def test_loads_with_a_reduction(operation: str, of: str, expected: Any) -> None:
+    issue = f"""
+        tcgen05.ld.red.sync.aligned.32x32b.x4.{operation}.{of} {{%v0, %v1, %v2, %v3}}, %v9, [%r32];
+        tcgen05.wait::ld.sync.aligned;
+        add.u32 %r35, %r32, 16;
+        tcgen05.st.sync.aligned.32x32b.x1.b32 [%r35], {{%v9}};
+        tcgen05.wait::st.sync.aligned;
+    """
+    values = np.random.default_rng(0).standard_normal((1, 128, 32)).astype(np.float32)
+    text = kernel(16, issue, wait="").replace("sm_100a", "sm_103a").replace(".version 8.6", ".version 8.8")
+    if of == "f32":
+        text = text.replace("%v<", "%u<").replace("%v", "%u").replace(".b32 %u<", ".f32 %u<")
+    result, outcome = launch(text, np.zeros((1, 16), np.uint8), values.view(np.uint32), (0, 0, 0))
+    outcome.raise_for_reports()
+    assert np.array_equal(result[0, :, 16], expected(values[0, :, :4].copy().view(np.uint32)))
+
+
 @pytest.mark.parametrize("shape, repeats", MOVES)
 def test_stores(shape: str, repeats: int) -> None:
     count = PER[shape] * repeats

@@ -15,7 +15,8 @@ from ptxgen.emulator.clusters import cluster_map
 from ptxgen.emulator.inflight import Issue, watched_registers
 from ptxgen.emulator.lowering import Control, Lowering, Run
 from ptxgen.emulator.memory import Access
-from ptxgen.emulator.operands import Array, Get
+from ptxgen.emulator.numerics import float_minmax
+from ptxgen.emulator.operands import Array, Get, dtype_of
 from ptxgen.emulator.rendezvous import together
 from ptxgen.emulator.semantics.mbarrier import barriers_at, shared_place
 from ptxgen.emulator.semantics.table import control, execution
@@ -131,7 +132,7 @@ class _Move:
     def __init__(self, low: Lowering) -> None:
         self.statement = _statement(low)
         self.registers = low.elements(low.named["r"])
-        shape = low.match.value(".shape1") or low.match.value(".shape2")
+        shape = next(filter(None, (low.match.value(f".shape{number}") for number in (1, 2, 3, 4))))
         split = low.named.get("imm_half_split_off")
         self.height = int(shape.partition("x")[0])
         self.lane, self.column = fragment(shape, len(self.registers), split.value if isinstance(split, Int) else 0)
@@ -166,10 +167,13 @@ class _Move:
             wave.reports.add("tensor memory", message, self.statement, wave.threads, warp, subject="lanes")
 
 
-@control("tensor_memory", "tcgen05.ld")
+@control("tensor_memory", "tcgen05.ld", "tcgen05.ld.red")
 def lower_load(low: Lowering) -> Control:
     move = _Move(low)
     rows = watched_registers(low, low.named["r"])
+    reduce = _reduction(low)
+    if reduce is not None:
+        rows = np.append(rows, watched_registers(low, low.named["redval"]))
     issue = Issue(move.statement, LOADS, lambda thread, group: "tcgen05.wait::ld must come first")
     nothing = np.zeros(1, np.int64)
 
@@ -180,12 +184,36 @@ def lower_load(low: Lowering) -> Control:
         for number, (warp, parts) in enumerate(move.cells(wave, frame, whole)):
             got = [wave.tensor_memory.load(cells, move.statement, int(warp[0])) for cells in parts]
             word = got[0] if len(got) == 1 else got[0] & np.uint32(0xFFFF) | got[1] << np.uint32(16)
-            values[:, number * WARP : (number + 1) * WARP] = word.T
+            values[: word.shape[1], number * WARP : (number + 1) * WARP] = word.T
+        if reduce is not None:
+            values[-1] = reduce(values[:-1])
         watched = wave.in_flight.of(frame)
         watched.flags(rows)
         watched.hold(rows, whole, values[:, : len(whole)], issue, nothing)
 
     return together(low, WARP, load)
+
+
+def _reduction(low: Lowering) -> Callable[[Array], Array] | None:
+    """What ``tcgen05.ld.red`` makes of the words that a thread loads, (register, thread)."""
+    operation = low.match.value(".redOp")
+    if not operation:
+        return None
+    of = low.match.type()
+    if of.name != "f32":
+        compute = np.minimum if operation == "min" else np.maximum
+        return lambda words: compute.reduce(words.view(dtype_of(of)), 0).view(np.uint32)
+    pick = float_minmax(operation, "f32", nan=".NaN" in low.match.bindings)
+    magnitude = np.uint32(0x7FFFFFFF if ".abs" in low.match.bindings else 0xFFFFFFFF)
+
+    def reduce(words: Array) -> Array:
+        values = np.ascontiguousarray(words & magnitude).view(np.float32)
+        found = values[0]
+        for value in values[1:]:
+            found = pick(found, value)
+        return found.view(np.uint32)
+
+    return reduce
 
 
 @control("tensor_memory", "tcgen05.st")
