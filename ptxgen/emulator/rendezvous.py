@@ -96,7 +96,7 @@ class Rendezvous:
                 f"only {len(here)} of the {len(here) + len(missing)} living threads of a {name} come here, "
                 f"and all of them must: thread {others} does not"
             )
-            wave.reports.add("divergent collective", message, waiting.statement, wave.threads, index)
+            wave.reports.add("collective", message, waiting.statement, wave.threads, index)
 
     def after_exit(self) -> list[Group]:
         """Threads have exited: groups that waited for them alone come back to their instruction."""

@@ -34,7 +34,7 @@ class Report:
     kind : str
         ``"out of bounds"``, ``"misaligned"``, ``"read-only"``, ``"unwritten register"``, ``"unwritten memory"``,
         ``"undefined value"``, ``"conflicting stores"``, ``"barrier"``, ``"collective"``, ``"deadlock"``, ``"step limit"``,
-        ``"call"`` or ``"branch"``.
+        ``"call"``, ``"branch"``, and those of asynchronous instructions that docs/emulator.md and docs/tensor-cores.md list.
     message : str
         One sentence about the example thread.
     opcode : str

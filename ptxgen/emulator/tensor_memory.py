@@ -341,12 +341,12 @@ class TensorMemory:
         late = others & (since > self._after[warp])
         if late.any():
             message = f"{_first(cells, late)} was written by another thread or a product: tcgen05.fence::after_thread_sync must come first"
-            self._report("tcgen05.fence", message, statement, np.array([thread]), "after")
+            self._report("tensor fence", message, statement, np.array([thread]), "after")
         stored = others & (writer >= 0)
         early = stored & (since > self._before[np.maximum(writer, 0)])
         if early.any():
             message = f"{_first(cells, early)} was stored by another warp, with no tcgen05.fence::before_thread_sync behind the store"
-            self._report("tcgen05.fence", message, statement, np.array([thread]), "before")
+            self._report("tensor fence", message, statement, np.array([thread]), "before")
 
     def _check_reads(self, cells: Cells, statement: Instruction, thread: int) -> None:
         """Report a ``tcgen05.ld`` that still reads what is overwritten or given back."""

@@ -197,7 +197,7 @@ class Warpgroups:
         never = ~self.fenced[warps]
         if never.any():
             message = "no wgmma.fence comes before the first product of this warpgroup: wgmma.fence.sync.aligned orders its registers"
-            self._wave.reports.add("wgmma.fence", message, statement, self._wave.threads, threads[never], subject="first")
+            self._wave.reports.add("register fence", message, statement, self._wave.threads, threads[never], subject="first")
             self.fenced[warps] = True
             return
         touched = watched.flags(rows)[np.ix_(rows, threads)]
@@ -211,7 +211,7 @@ class Warpgroups:
                 f"{watched.names[row]} was read or written since the last wgmma.fence: "
                 "wgmma.fence.sync.aligned must come between that and this product"
             )
-            self._wave.reports.add("wgmma.fence", message, statement, self._wave.threads, threads[flags.any(0)], subject="since")
+            self._wave.reports.add("register fence", message, statement, self._wave.threads, threads[flags.any(0)], subject="since")
 
     def _check_users(self, watched: Watched, d: Array, a: Array, threads: Array, shape: Shape, statement: Instruction) -> None:
         self._shapes[id(statement)] = shape

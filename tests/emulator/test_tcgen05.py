@@ -582,14 +582,14 @@ def test_a_load_in_flight_where_a_product_writes() -> None:
 
 
 def test_the_fence_behind_the_wait_is_missing() -> None:
-    message = only(faulty(wait=WAIT.replace("tcgen05.fence::after_thread_sync;", "")), "tcgen05.fence")
+    message = only(faulty(wait=WAIT.replace("tcgen05.fence::after_thread_sync;", "")), "tensor fence")
     assert "tcgen05.fence::after_thread_sync must come first" in message
 
 
 def test_the_fences_around_the_barrier_are_missing() -> None:
-    message = only(faulty(fence="bar.sync 0;\ntcgen05.fence::after_thread_sync;"), "tcgen05.fence")
+    message = only(faulty(fence="bar.sync 0;\ntcgen05.fence::after_thread_sync;"), "tensor fence")
     assert "with no tcgen05.fence::before_thread_sync behind the store" in message
-    message = only(faulty(fence="tcgen05.fence::before_thread_sync;\nbar.sync 0;"), "tcgen05.fence")
+    message = only(faulty(fence="tcgen05.fence::before_thread_sync;\nbar.sync 0;"), "tensor fence")
     assert "tcgen05.fence::after_thread_sync must come first" in message
 
 

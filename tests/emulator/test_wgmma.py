@@ -327,11 +327,11 @@ def test_a_register_of_a_may_be_read_in_flight() -> None:
 
 
 def test_the_fence_is_missing() -> None:
-    assert "no wgmma.fence comes before the first product" in only(faulty(before=""), "wgmma.fence")
+    assert "no wgmma.fence comes before the first product" in only(faulty(before=""), "register fence")
 
 
 def test_a_register_is_touched_behind_the_fence() -> None:
-    message = only(faulty(before="wgmma.fence.sync.aligned;\nadd.f32 %f5, %f5, %f5;"), "wgmma.fence")
+    message = only(faulty(before="wgmma.fence.sync.aligned;\nadd.f32 %f5, %f5, %f5;"), "register fence")
     assert "%f5 was read or written since the last wgmma.fence" in message
 
 
@@ -340,7 +340,7 @@ def test_an_accumulator_read_after_the_wait_needs_a_new_fence() -> None:
     wait = "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
     assert faulty(after=f"{wait}{again}{wait}").ok
     read = "add.f32 %f20, %f2, %f2;\n"
-    assert "%f2 was read or written" in only(faulty(after=f"{wait}{read}{again}{wait}"), "wgmma.fence")
+    assert "%f2 was read or written" in only(faulty(after=f"{wait}{read}{again}{wait}"), "register fence")
     assert faulty(after=f"{wait}{read}wgmma.fence.sync.aligned;\n{again}{wait}").ok
 
 
@@ -352,13 +352,13 @@ def test_an_accumulator_that_nothing_has_written() -> None:
 
 
 def test_a_part_of_a_warpgroup() -> None:
-    message = only(faulty(before="setp.gt.u32 %p4, %r1, 95;\n@%p4 exit;\nwgmma.fence.sync.aligned;"), "divergent collective")
+    message = only(faulty(before="setp.gt.u32 %p4, %r1, 95;\n@%p4 exit;\nwgmma.fence.sync.aligned;"), "collective")
     assert "the four warps of a warpgroup execute wgmma together" in message
 
 
 def test_a_branch_around_one_warp() -> None:
     result = faulty(before="wgmma.fence.sync.aligned;\nsetp.gt.u32 %p4, %r1, 95;\n@%p4 bra SKIP;", touch="SKIP:")
-    assert "divergent collective" in {report.kind for report in result.reports}
+    assert "collective" in {report.kind for report in result.reports}
 
 
 def test_a_descriptor_that_reads_outside() -> None:

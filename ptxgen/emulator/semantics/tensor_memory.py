@@ -147,7 +147,7 @@ class _Move:
             word = int(words[0])
             if (words != word).any():
                 message = "the address differs between the threads of a warp"
-                wave.reports.add("divergent operand", message, self.statement, wave.threads, warp, subject="address")
+                wave.reports.add("collective", message, self.statement, wave.threads, warp, subject="address")
             lane, column = word >> 16 & 0xFFFF, word & 0xFFFF
             self._check_partition(wave, warp, lane)
             block = int(wave.threads.block[warp[0]])
@@ -240,7 +240,7 @@ def lower_store(low: Lowering) -> Control:
 def _report_torn(wave: Wave, statement: Instruction, threads: Array) -> None:
     if len(threads):
         message = "all 32 threads of a warp execute this together; some of this warp are not there"
-        wave.reports.add("divergent collective", message, statement, wave.threads, threads)
+        wave.reports.add("collective", message, statement, wave.threads, threads)
 
 
 @control("tensor_memory", "tcgen05.wait")
@@ -276,7 +276,7 @@ def _one_thread(low: Lowering, act: Callable[[Wave, Frame, int], None]) -> Run:
         if several.any():
             count = int(np.bincount(warp).max())
             message = f"issued by {count} threads of a warp, each of which issues its own; one elected thread does (elect.sync)"
-            wave.reports.add("issued by many", message, statement, wave.threads, threads[several])
+            wave.reports.add("collective", message, statement, wave.threads, threads[several])
         for thread in threads.tolist():
             act(wave, frame, thread)
 

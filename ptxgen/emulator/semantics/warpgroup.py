@@ -106,7 +106,7 @@ class _Product:
         threads, torn = wave.rendezvous.whole(threads, WARPGROUP)
         if len(torn):
             message = "the four warps of a warpgroup execute wgmma together; some of this warpgroup are not there"
-            wave.reports.add("divergent collective", message, self.statement, wave.threads, torn)
+            wave.reports.add("collective", message, self.statement, wave.threads, torn)
         if not len(threads):
             return
         groups = threads.reshape(-1, WARPGROUP)
@@ -136,7 +136,7 @@ class _Product:
         torn = (values != values[:, :1]).any(1)
         if torn.any():
             message = f"{name} differs between threads of a warpgroup"
-            wave.reports.add("divergent operand", message, self.statement, wave.threads, groups[torn].reshape(-1), subject=name)
+            wave.reports.add("collective", message, self.statement, wave.threads, groups[torn].reshape(-1), subject=name)
         return values[:, 0]
 
     def _matrix(self, wave: Wave, frame: Frame, groups: Array, get: Get, rows: int, k_major: bool, type: str, name: str) -> Array:
