@@ -14,6 +14,7 @@ from ptxgen.instructions.grammar import Choice, Element, Slot, broken_rules, con
 from ptxgen.instructions.language import Entry, Operand
 from ptxgen.instructions.registry import Match, entries, lookup, mnemonics
 from ptxgen.instructions.targets import spelled
+from ptxgen.instructions.tiles import Atom, Tile, atom_shape, evaluate_names
 
 __all__ = ["Explanation", "FormLine", "OperandFacts", "Overview", "Qualifier", "RuleFacts", "explain"]
 
@@ -40,14 +41,14 @@ class Qualifier(NamedTuple):
 
 
 class OperandFacts(NamedTuple):
-    """One operand; `takes` says what may stand there. `atom` is its number of elements in one instruction for `px.tile.apply`."""
+    """One operand; `takes` says what may stand there, `view` the shape that `px.tile.apply` takes there."""
 
     name: str
     role: str
     takes: str
     optional: bool
     alignment: int | None
-    atom: int | None
+    view: str | None
 
 
 class RuleFacts(NamedTuple):
@@ -231,13 +232,25 @@ def slots_allowed(match: Match, slots: tuple[Slot, ...]) -> bool:
 
 def _operand(match: Match, name: str, contract: Operand) -> OperandFacts:
     optional = name not in match.form.required and not _needed(match, name)
-    alignment = atom = None
+    alignment = view = None
     if contract.kind == "address" and contract.type:
-        atom = match.count(contract.vector)
-        alignment = max(contract.align, max(1, match.type(contract.type).bits // 8) * atom)
-    elif contract.kind not in NAMED and contract.kind not in ("list", "sink"):
-        atom = match.count(contract.vector)
-    return OperandFacts(name, contract.role, legal_operand(match, contract, name), optional, alignment, atom)
+        alignment = max(contract.align, max(1, match.type(contract.type).bits // 8) * match.count(contract.vector))
+    if contract.kind not in NAMED and contract.kind not in ("list", "sink") and (contract.kind != "address" or contract.type):
+        view = f"(*group, *repeat, {match.count(contract.vector)})"
+    tile = match.entry.tile
+    if tile is not None:
+        sized = "(*group, *repeat, elements of one copy)" if tile.sized and contract.kind == "address" else None
+        view = _atom_view(tile, tile.atoms[name], match) if name in tile.atoms else sized
+    return OperandFacts(name, contract.role, legal_operand(match, contract, name), optional, alignment, view)
+
+
+def _atom_view(tile: Tile, atom: Atom, match: Match) -> str:
+    """The axes of an operand with an atom: those that are repeated, by their names, and the atom's extents."""
+    if atom.place == "tensor map":
+        return "a box of a tensor"
+    repeats = atom.repeats.replace("*", "*group *repeat").split()
+    extents = [str(extent) for extent in atom_shape(atom, evaluate_names(tile, match))] if atom.shape else ["*box"]
+    return f"({', '.join([*repeats, *extents])})"
 
 
 def _needed(match: Match, name: str) -> bool:
@@ -259,6 +272,9 @@ def _rules(match: Match) -> Iterator[RuleFacts]:
 
 def _why_no_tile(match: Match) -> str:
     """Why `px.tile.apply` does not take it, or an empty text."""
+    tile = match.entry.tile
+    if tile is not None:
+        return "" if condition(tile.when).holds(match.bindings) else f"its tile form is for {tile.when}"
     for slot in match.form.operand_lists[0]:
         contract = match.entry.operands[slot.name]
         if contract.kind in NAMED or contract.kind == "list" or slot.inner:

@@ -90,5 +90,5 @@ def _tile(answer: Explanation) -> Iterator[str]:
     if answer.tile:
         yield f"tile.apply: no; {answer.tile}"
         return
-    shapes = ", ".join(f"{one.name} (*group, *repeat, {one.atom})" for one in answer.operands if one.atom is not None)
+    shapes = ", ".join(f"{one.name} {one.view}" for one in answer.operands if one.view is not None)
     yield f"tile.apply: shapes {shapes}"

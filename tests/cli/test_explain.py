@@ -89,9 +89,9 @@ def test_ld_global_v4() -> None:
     assert isinstance(answer, list)
     (one,) = answer
     assert described(one).splitlines()[0] == f"ld.global.v4.b32  (PTX ISA {one.section})"
-    assert [(facts.name, facts.takes, facts.alignment, facts.atom) for facts in one.operands] == [
-        ("d", "4 registers of 32 bits or wider in braces", None, 4),
-        ("a", "an address [base+offset] in .global", 16, 4),
+    assert [(facts.name, facts.takes, facts.alignment, facts.view) for facts in one.operands] == [
+        ("d", "4 registers of 32 bits or wider in braces", None, "(*group, *repeat, 4)"),
+        ("a", "an address [base+offset] in .global", 16, "(*group, *repeat, 4)"),
     ]
     chosen = {qualifier.name: qualifier for qualifier in one.qualifiers if qualifier.value}
     assert chosen[".ss"].value == ".global" and ".shared" in chosen[".ss"].others and "" in chosen[".ss"].others
@@ -100,6 +100,23 @@ def test_ld_global_v4() -> None:
     assert (one.issuer, one.completes, one.version, one.targets, one.tile) == ("thread", "at once", "1.0", "all", "")
     assert one.example is not None
     assert one.example.statement == "ld.global.v4.b32 {%r0, %r1, %r2, %r3}, [%rd0];"
+
+
+@pytest.mark.parametrize(
+    ("opcode", "line"),
+    [
+        (
+            "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+            "d (*group, *repeat, M, N, 16, 8), a (*group, *repeat, M, K, 16, 16), "
+            "b (*group, *repeat, N, K, 8, 16), c (*group, *repeat, M, N, 16, 8)",
+        ),
+        ("cp.async.cg.shared.global", "dst (*group, *repeat, elements of one copy), src (*group, *repeat, elements of one copy)"),
+        ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", "r (*group, *repeat, 4, 8, 8), p (*group, *repeat, 4, 8, 8)"),
+        ("add.f32", "d (*group, *repeat, 1), a (*group, *repeat, 1), b (*group, *repeat, 1)"),
+    ],
+)
+def test_shapes_of_tiles(opcode: str, line: str) -> None:
+    assert f"\ntile.apply: shapes {line}\n" in described(explain(opcode)[0])
 
 
 def test_every_other_choice_is_legal() -> None:
