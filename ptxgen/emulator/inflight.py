@@ -64,7 +64,7 @@ class Watched:
         (register, thread).
     held : array of uint32
         Values to come.
-    until : array of int64
+    until : array of int32
         The group that must have completed.
     issuer : array of int32
         Index in `issues`.
@@ -78,7 +78,7 @@ class Watched:
         shape = len(slots), frame.threads
         self.state = np.zeros(shape, np.uint8)
         self.held = np.zeros(shape, np.uint32)
-        self.until = np.zeros(shape, np.int64)
+        self.until = np.zeros(shape, np.int32)
         self.issuer = np.zeros(shape, np.int32)
         self.issues: list[Issue] = []
         self._flags = np.zeros(shape, np.bool_)

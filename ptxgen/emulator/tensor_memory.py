@@ -76,7 +76,7 @@ class TensorMemory:
         self._state = np.zeros(shape, np.uint8)
         self._operation = np.zeros(shape, np.int32)
         self._since = np.zeros(shape, np.int32)
-        self._writer = np.full(shape, -1, np.int32)
+        self._writer = np.zeros(shape, np.int32)  # the storing warp plus 1; 0: a product, copy or shift
         self._owner = np.zeros((blocks, COLUMNS), np.int32)
         self._freed = np.zeros((blocks, COLUMNS), np.bool_)
         self._allocations: dict[int, tuple[int, int, int, Instruction]] = {}
@@ -207,7 +207,7 @@ class TensorMemory:
                 lane, column = lane[mine], column[mine]
                 self._state[block, lane, column] = VALID
                 self._since[block, lane, column] = self._clock
-                self._writer[block, lane, column] = -1
+                self._writer[block, lane, column] = 0
         done = {operation.number for operation in operations}
         self._open = [one for one in self._open if one.number not in done]
 
@@ -222,7 +222,7 @@ class TensorMemory:
         self._clock += 1
         for warp, (block, lane, column) in self._stores:
             if warp in warps:
-                mine = (self._writer[block, lane, column] == warp) & (self._state[block, lane, column] == STORING)
+                mine = (self._writer[block, lane, column] == warp + 1) & (self._state[block, lane, column] == STORING)
                 lane, column = (part[mine] for part in np.broadcast_arrays(lane, column))
                 self._state[block, lane, column] = VALID
                 self._since[block, lane, column] = self._clock
@@ -266,7 +266,7 @@ class TensorMemory:
             self._check_reads(inside, statement, thread)
         self._data[block, lane, column] = values
         self._state[block, lane, column] = STORING
-        self._writer[block, lane, column] = warp
+        self._writer[block, lane, column] = warp + 1
         self._stores.append((warp, inside))
 
     def write(self, operation: Operation, cells: Cells, values: Array, keep: Array | None = None) -> None:
@@ -337,13 +337,13 @@ class TensorMemory:
         warp = int(self._wave.threads.warp[thread])
         writer = self._writer[cells.block, cells.lane, cells.column]
         since = self._since[cells.block, cells.lane, cells.column]
-        others = valid & (writer != warp)
+        others = valid & (writer != warp + 1)
         late = others & (since > self._after[warp])
         if late.any():
             message = f"{_first(cells, late)} was written by another thread or a product: tcgen05.fence::after_thread_sync must come first"
             self._report("tensor fence", message, statement, np.array([thread]), "after")
-        stored = others & (writer >= 0)
-        early = stored & (since > self._before[np.maximum(writer, 0)])
+        stored = others & (writer > 0)
+        early = stored & (since > self._before[writer - 1])
         if early.any():
             message = f"{_first(cells, early)} was stored by another warp, with no tcgen05.fence::before_thread_sync behind the store"
             self._report("tensor fence", message, statement, np.array([thread]), "before")

@@ -626,3 +626,15 @@ def test_a_stage_is_overwritten_before_the_commit_is_waited_for() -> None:
     message = only(faulty(wait=f"bar.sync 0;\n{store}{WAIT}"), "race")
     assert "a wait for the mbarrier that its tcgen05.commit tells by that warp is missing" in message
     faulty(wait=f"{WAIT}{store}").raise_for_reports()
+
+
+def test_the_address_of_an_allocation_is_read_without_a_barrier() -> None:
+    """bar.sync between the allocation and the load of its address is left out; the one before keeps the rest in order."""
+    image, start, words, text, _ = product(image_only=True)
+    allocation = f"@%p1 {ALLOC.format(group=1)}"
+    assert text.count("bar.sync 0;\n        ld.shared.b32 %r31") == 1
+    text = text.replace("bar.sync 0;\n        ld.shared.b32 %r31", "ld.shared.b32 %r31").replace(allocation, f"bar.sync 0;\n{allocation}")
+    _, outcome = launch(text, image, start, words)
+    first = str(outcome.reports[0])
+    assert "ld.shared.b32" in first
+    assert "nothing orders this after the write by tcgen05.alloc" in first
