@@ -62,11 +62,22 @@ def test_hopper_gemm_of_any_multiples_of_eight(shape):
     np.testing.assert_array_equal(arguments[2], expected[2])
 
 
+@pytest.mark.parametrize("shape", [(256, 128, 8), (512, 128, 328)])
+@pytest.mark.parametrize("ctas", [1, 2])
+def test_tcgen05_gemm_of_one_block_and_of_pairs(ctas, shape):
+    kernel, arguments, expected = load("tcgen05_gemm").case(7, ctas, shape)
+    kernel(*arguments)
+    np.testing.assert_array_equal(arguments[2], expected[2])
+    assemble(kernel.ptx())
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", NAMES)
 def test_gpu_gives_the_emulators_bits(name):
     torch = pytest.importorskip("torch")
     example = load(name)
+    if hasattr(example, "NEEDS") and (have := "sm_{}{}".format(*torch.cuda.get_device_capability())) != example.NEEDS.rstrip("af"):
+        pytest.skip(f"the example is for {example.NEEDS} alone, and this GPU is {have}")
     kernel, arguments, expected = example.case(seed=3)
     on_gpu = [to_cuda(torch, one) for one in arguments]
     kernel(*arguments)

@@ -41,13 +41,13 @@ def cluster_sync() -> None:
     cluster_wait()
 
 
-def mapa(view: View, rank: Any) -> View:
+def mapa(view: Any, rank: Any) -> View:
     """``mapa.shared::cluster``: the same part of shared memory in another block of the cluster.
 
     Parameters
     ----------
-    view : View
-        Of the block's own shared memory.
+    view : View or MBarrier
+        Of the block's own shared memory; or a barrier, for what signals that of another block.
     rank : int or traced u32
         The block's rank in its cluster, as in `px.sreg.cluster_ctarank`.
 
@@ -64,6 +64,8 @@ def mapa(view: View, rank: Any) -> View:
     from ptxgen.tile.addresses import Anchor
 
     builder, where = current("px.mapa"), here()
+    if hasattr(view, "__ptxgen_view__"):
+        view = view.__ptxgen_view__()
     if not isinstance(view, View) or view.space != "shared":
         raise TraceError(f"px.mapa of {view!r}", where=where, why="only shared memory has a copy in every block", legal="a px.shared tile")
     view.check_visible(where)

@@ -169,8 +169,7 @@ class MBarrier:
             return
         from ptxgen.tracing.handles.clusters import mapa
 
-        self._demand_init()
-        ptx[f"{opcode}{order}.shared::cluster.b64"](mapa(self._view, cta), *operands)
+        ptx[f"{opcode}{order}.shared::cluster.b64"](mapa(self, cta), *operands)
 
     # ---- waits ----------------------------------------------------------------------------------------------------------
 
@@ -211,6 +210,11 @@ class MBarrier:
         """The barrier's address in shared memory; refused where nothing has initialised it, so that every use is."""
         self._demand_init()
         return self._view.__ptxgen_address__(builder)
+
+    def __ptxgen_view__(self) -> View:
+        """The barrier's eight bytes, for what takes a view of shared memory; demands its init as any use does."""
+        self._demand_init()
+        return self._view
 
     def _one(self) -> None:
         if self._view.ndim:
