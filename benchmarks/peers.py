@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["pyptx_vector_add"]
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["pyptx_hopper_gemm", "pyptx_vector_add"]
 
 
 def pyptx_vector_add() -> str:
@@ -28,3 +31,12 @@ def pyptx_vector_add() -> str:
         ptx.ret()
 
     return vector_add.ptx()
+
+
+def pyptx_hopper_gemm(torch: Any, a: Any, b: Any) -> Callable[[], Any]:
+    """A call of pyptx's own Hopper GEMM, `a @ b.T` of square matrices whose sides 256 divides."""
+    from pyptx.examples.hopper import gemm_highperf_hopper as example
+
+    tiles = a.shape[0] // 256
+    schedule = torch.tensor(example.create_hilbert_schedule(tiles, tiles), device="cuda", dtype=torch.int32)
+    return lambda: example.gemm_warp_specialized(a, b, schedule)

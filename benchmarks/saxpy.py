@@ -1,6 +1,6 @@
 """saxpy at 2^28 elements beside PyTorch's and beside a device copy, in one run. Needs a GPU and PyTorch.
 
-    python -m benchmarks.saxpy [--out benchmarks/results/saxpy.json]
+python -m benchmarks.saxpy [--out benchmarks/results/saxpy.json]
 """
 
 from __future__ import annotations

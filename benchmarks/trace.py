@@ -1,6 +1,6 @@
 """What ptxgen costs on the host: import, tracing and writing, microseconds an emitted instruction. pyptx beside it where installed.
 
-    python -m benchmarks.trace [--out benchmarks/results/trace.json]
+python -m benchmarks.trace [--out benchmarks/results/trace.json]
 """
 
 from __future__ import annotations
