@@ -38,7 +38,7 @@ _HOMES: dict[str, str] = {
     "min": "ptxgen.tracing.functions:minimum",
     "max": "ptxgen.tracing.functions:maximum",
     **dict.fromkeys(
-        ("if_", "elif_", "else_", "while_", "break_", "continue_", "return_", "exit_", "syncthreads"),
+        ("if_", "elif_", "else_", "while_", "break_", "continue_", "return_", "exit_"),
         "ptxgen.tracing.control",
     ),
     "range": "ptxgen.tracing.control:range_",
@@ -46,7 +46,7 @@ _HOMES: dict[str, str] = {
     "mbarrier": "ptxgen.tracing.handles.mbarriers",
     "pipeline_state": "ptxgen.tracing.handles.pipeline",
     **dict.fromkeys(
-        ("elect", "named_barrier", "setmaxnreg", "warp_uniform", "wgmma_commit", "wgmma_fence", "wgmma_wait"),
+        ("elect", "named_barrier", "setmaxnreg", "syncthreads", "warp_uniform", "wgmma_commit", "wgmma_fence", "wgmma_wait"),
         "ptxgen.tracing.handles.groups",
     ),
     **dict.fromkeys(

@@ -1,17 +1,15 @@
-"""Control flow that happens on the GPU: loops, branches, the ways to leave them, and the block's barrier."""
+"""Control flow that happens on the GPU: loops, branches, and the ways to leave them."""
 
 from __future__ import annotations
 
-from ptxgen import ir
 from ptxgen.errors import TraceError
-from ptxgen.instructions.checking import Given
 from ptxgen.tracing.blocks import branch
 from ptxgen.tracing.branches import elif_, else_, if_
 from ptxgen.tracing.builder import Builder, current
 from ptxgen.tracing.loops import Loop, range_, while_
 from ptxgen.tracing.provenance import Where, here
 
-__all__ = ["break_", "continue_", "elif_", "else_", "exit_", "finish", "if_", "range_", "return_", "syncthreads", "while_"]
+__all__ = ["break_", "continue_", "elif_", "else_", "exit_", "finish", "if_", "range_", "return_", "while_"]
 
 
 def _innermost(what: str) -> tuple[Builder, Loop, Where]:
@@ -50,11 +48,6 @@ def exit_() -> None:
     builder = current("px.exit_")
     builder.emit("exit", [], where=here())
     builder.region.leaves = True
-
-
-def syncthreads() -> None:
-    """All threads of the block wait for each other (``bar.sync 0``); the emulator reports a block in which some never come."""
-    current("px.syncthreads").emit("bar.sync", [(ir.Int(0), Given("int", "0", value=0))], where=here())
 
 
 def finish(builder: Builder) -> None:

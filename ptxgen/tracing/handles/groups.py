@@ -18,7 +18,10 @@ from ptxgen.tracing.provenance import Where, here
 from ptxgen.tracing.raw import Described, ptx
 from ptxgen.tracing.values import Scalar, as_value, operand
 
-__all__ = ["NamedBarrier", "elect", "named_barrier", "setmaxnreg", "together", "warp_uniform", "wgmma_commit", "wgmma_fence", "wgmma_wait"]
+__all__ = [
+    "NamedBarrier", "elect", "named_barrier", "setmaxnreg", "syncthreads", "together", "warp_uniform", "wgmma_commit", "wgmma_fence",
+    "wgmma_wait",
+]  # fmt: skip
 
 _ALL_LANES = 0xFFFFFFFF
 
@@ -96,6 +99,11 @@ def warp_uniform(x: Any, mask: Any = None) -> Scalar:
         if threads is not None and made.expr is not None:
             builder.thread_arrays[made.expr.symbols[0]] = threads[np.arange(builder.threads) // 32 * 32]
     return made
+
+
+def syncthreads() -> None:
+    """All threads of the block wait for each other (``bar.sync 0``); the emulator reports a block in which some never come."""
+    current("px.syncthreads").emit("bar.sync", [(ir.Int(0), Given("int", "0", value=0))], where=here())
 
 
 class NamedBarrier:
