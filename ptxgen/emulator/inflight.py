@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ptxgen.emulator.lowering import Lowering
     from ptxgen.emulator.machine import Wave
 
-__all__ = ["CLEAN", "PLAIN", "POISON", "READING", "WRITING", "InFlight", "Issue", "Watched", "watched_registers"]
+__all__ = ["CLEAN", "PLAIN", "POISON", "READING", "WRITING", "InFlight", "Issue", "Selection", "Watched", "watched_registers"]
 
 PLAIN, CLEAN, WRITING, READING = range(4)
 
@@ -52,6 +52,51 @@ class Issue:
         """The instruction and its place."""
         where = "" if self.statement.where is None else f" ({place(self.statement.where)})"
         return f"{self.statement.opcode.split('.sync')[0]}{where}"
+
+
+class Selection:
+    """Some registers of some threads, as slices wherever they lie side by side: of a table (register, thread)."""
+
+    __slots__ = ("_parts", "rows", "threads")
+
+    def __init__(self, rows: Array, threads: Array) -> None:
+        self.rows = rows
+        self.threads = threads
+        first = int(rows[0]) if len(rows) else 0
+        whole = bool((rows == np.arange(first, first + len(rows))).all())
+        row: Any = slice(first, first + len(rows)) if whole else rows
+        ends = [*(np.flatnonzero(np.diff(threads) != 1) + 1).tolist(), len(threads)]
+        self._parts: list[tuple[Any, Any, slice]] = []
+        begin = 0
+        for end in ends:
+            start = int(threads[begin]) if len(threads) else 0
+            self._parts.append((row, slice(start, start + end - begin), slice(begin, end)))
+            begin = end
+
+    def take(self, table: Array) -> Array:
+        """Shape (registers, threads)."""
+        parts = [table[row, span] for row, span, _ in self._parts]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+    def put(self, table: Array, values: Any) -> None:
+        """Write one value for all, one a thread, or one a register and thread."""
+        many = isinstance(values, np.ndarray) and values.shape[-1] > 1
+        for row, span, part in self._parts:
+            table[row, span] = values[..., part] if many else values
+
+    def gather(self, columns: list[Array]) -> Array:
+        """The registers themselves, from their arrays: shape (registers, threads)."""
+        values = np.empty((len(columns), len(self.threads)), np.uint32)
+        for number, column in enumerate(columns):
+            for _, span, part in self._parts:
+                values[number, part] = column[span]
+        return values
+
+    def scatter(self, column: Array, values: Any) -> None:
+        """Write one register of the threads."""
+        many = isinstance(values, np.ndarray)
+        for _, span, part in self._parts:
+            column[span] = values[part] if many else values
 
 
 class Watched:
@@ -112,32 +157,33 @@ class Watched:
 
     def load(self, rows: Array, threads: Array) -> Array:
         """What the registers hold, or will hold where an instruction in flight writes them: (register, thread)."""
-        values = np.empty((len(rows), len(threads)), np.uint32)
-        for number, row in enumerate(rows):
-            values[number] = self.frame.values[self.slots[row]][threads]
-        where = np.ix_(rows, threads)
-        flying = self.state[where] == WRITING
-        return np.where(flying, self.held[where], values) if flying.any() else values
+        where = Selection(rows, threads)
+        flying = where.take(self.state) == WRITING
+        if flying.all():
+            return where.take(self.held)
+        values = where.gather([self.frame.values[self.slots[row]] for row in rows])
+        return np.where(flying, where.take(self.held), values) if flying.any() else values
 
     def hold(self, rows: Array, threads: Array, values: Array, issue: Issue, until: Array) -> None:
         """An instruction in flight will write `values`; until then the registers are poison."""
-        where = np.ix_(rows, threads)
-        fresh = (self.state[where] != WRITING).any(1)
-        self.held[where] = values
-        self.until[where] = until
-        self.issuer[where] = self.issue(issue)
-        self.state[where] = WRITING
-        self._flags[where] = False
+        where = Selection(rows, threads)
+        fresh = (where.take(self.state) != WRITING).any(1)
+        where.put(self.held, values)
+        where.put(self.state, WRITING)
+        self._note(where, issue, until)
         for row in rows[fresh]:
-            self.frame.values[self.slots[row]][threads] = POISON
+            where.scatter(self.frame.values[self.slots[row]], POISON)
 
     def read_later(self, rows: Array, threads: Array, issue: Issue, until: Array) -> None:
         """An instruction in flight reads the registers: nobody may write them."""
-        where = np.ix_(rows, threads)
-        self.until[where] = until
-        self.issuer[where] = self.issue(issue)
-        self.state[where] = READING
-        self._flags[where] = False
+        where = Selection(rows, threads)
+        where.put(self.state, READING)
+        self._note(where, issue, until)
+
+    def _note(self, where: Selection, issue: Issue, until: Array) -> None:
+        where.put(self.until, until)
+        where.put(self.issuer, self.issue(issue))
+        where.put(self._flags, False)
 
 
 class InFlight:
@@ -186,12 +232,15 @@ class InFlight:
     def _land(self, watched: Watched, queue: str, threads: Array, limit: Array | None, statement: Instruction) -> None:
         mine = np.array([issue.queue == queue for issue in watched.issues])
         flags = watched.flags(slice(None))
-        state = watched.state[:, threads]
-        done = ((state == WRITING) | (state == READING)) & mine[watched.issuer[:, threads]]
+        where = Selection(np.arange(len(watched.slots)), threads)
+        done = where.take(watched.state) >= WRITING
+        if not mine.all():
+            done &= mine[where.take(watched.issuer)]
         if limit is not None:
-            done &= watched.until[:, threads] < limit
-        rows = np.flatnonzero(done.any(1))
-        for row in map(int, rows):
+            done &= where.take(watched.until) < limit
+        whole = done.all(1) & (where.take(watched.state) == WRITING).all(1) & ~where.take(flags).any(1)
+        self._land_whole(watched, flags, np.flatnonzero(whole), threads)
+        for row in np.flatnonzero(done.any(1) & ~whole).tolist():
             landed = threads[done[row]]
             overwritten = landed[flags[row, landed]]
             if len(overwritten):
@@ -200,6 +249,18 @@ class InFlight:
             watched.frame.values[watched.slots[row]][written] = watched.held[row, written]
             watched.state[row, landed] = CLEAN
             flags[row, landed] = False
+
+    @staticmethod
+    def _land_whole(watched: Watched, flags: Array, rows: Array, threads: Array) -> None:
+        """Registers that land in all of the threads, and that nobody has touched."""
+        if not len(rows):
+            return
+        where = Selection(rows, threads)
+        values = where.take(watched.held)
+        for number, row in enumerate(rows):
+            where.scatter(watched.frame.values[watched.slots[row]], values[number])
+        where.put(watched.state, CLEAN)
+        where.put(flags, False)
 
     def report_overwritten(self, watched: Watched, row: int, threads: Array) -> None:
         """Another instruction has written a register that one in flight uses."""

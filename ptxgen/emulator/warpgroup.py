@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ptxgen.emulator.descriptors import CHUNK
-from ptxgen.emulator.inflight import CLEAN, PLAIN, READING, WRITING, InFlight, Watched
+from ptxgen.emulator.inflight import CLEAN, PLAIN, READING, WRITING, InFlight, Selection, Watched
 from ptxgen.emulator.operands import Array
 from ptxgen.emulator.rendezvous import WARPGROUP
 from ptxgen.emulator.threads import WARP
@@ -182,8 +182,8 @@ class Warpgroups:
         self._check_fence(watched, np.concatenate((d, a)), threads, statement)
         for rows, reads in ((d, reads_d), (a, np.ones(1, np.bool_))):
             if len(rows):
-                where = np.ix_(rows, threads)
-                nothing = (watched.state[where] == PLAIN) & ~watched.flags(rows)[where] & reads
+                where = Selection(rows, threads)
+                nothing = (where.take(watched.state) == PLAIN) & ~where.take(watched.flags(rows)) & reads
                 if nothing.any():
                     name = watched.names[rows[np.argwhere(nothing)[0][0]]]
                     self._wave.reports.add(
@@ -200,8 +200,11 @@ class Warpgroups:
             self._wave.reports.add("register fence", message, statement, self._wave.threads, threads[never], subject="first")
             self.fenced[warps] = True
             return
-        touched = watched.flags(rows)[np.ix_(rows, threads)]
-        flying = watched.state[np.ix_(rows, threads)] >= WRITING
+        where = Selection(rows, threads)
+        touched = where.take(watched.flags(rows))
+        if not touched.any():
+            return
+        flying = where.take(watched.state) >= WRITING
         for row in rows[(touched & flying).any(1)]:
             self._flights.report_overwritten(watched, int(row), threads[watched.flags(rows)[row, threads]])
         flags = touched & ~flying
@@ -215,18 +218,19 @@ class Warpgroups:
 
     def _check_users(self, watched: Watched, d: Array, a: Array, threads: Array, shape: Shape, statement: Instruction) -> None:
         self._shapes[id(statement)] = shape
-        state = watched.state[np.ix_(d, threads)]
+        where = Selection(d, threads)
+        state = where.take(watched.state)
         if state.any():
             busy = state == READING
             flying = state == WRITING
             if flying.any():
-                issuer = watched.issuer[np.ix_(d, threads)]
                 others = [number for number, issue in enumerate(watched.issues) if self._shapes.get(id(issue.statement)) != shape]
                 if others:
-                    busy |= flying & np.isin(issuer, others)
+                    busy |= flying & np.isin(where.take(watched.issuer), others)
             self._report_users(watched, d, threads, busy, statement, "an accumulator of this product")
         if len(a):
-            self._report_users(watched, a, threads, watched.state[np.ix_(a, threads)] == WRITING, statement, "A of this product")
+            flying = Selection(a, threads).take(watched.state) == WRITING
+            self._report_users(watched, a, threads, flying, statement, "A of this product")
 
     def _report_users(self, watched: Watched, rows: Array, threads: Array, busy: Array, statement: Instruction, role: str) -> None:
         if not busy.any():
