@@ -348,7 +348,7 @@ class Copies:
         first = int(np.flatnonzero(busy)[0])
         shadow = rows(copy.region.written, copy.unit)  # type: ignore[arg-type]
         row = int(copy.where[first][(shadow[copy.where[first]] == IN_FLIGHT).any(axis=1)][0])
-        other, position = self._copy_over(copy.region, row * copy.unit)
+        other, position = self._copy_over(copy.region, row * copy.unit, besides=copy)
         told = f"copies into {self.name(copy.region, row * copy.unit)} while "
         told += "another copy" if other is None else self._spoken(other)
         told += " is on its way there"
@@ -356,10 +356,10 @@ class Copies:
             told += f": {self._missing(other, position)}"
         self._wave.reports.add("in flight", told, copy.statement, self._wave.threads, copy.threads[busy], subject="overlap")
 
-    def _copy_over(self, region: Region, byte: int) -> tuple[Copy | None, int]:
+    def _copy_over(self, region: Region, byte: int, besides: Copy | None = None) -> tuple[Copy | None, int]:
         everything = [*self.plain.copies, *(notice.copy for notice in self._notices if notice.copy is not None), *self.bulk.copies]
         for copy in reversed(everything):
-            if copy.region is region and (position := copy.holder(byte)) is not None:
+            if copy is not besides and copy.region is region and (position := copy.holder(byte)) is not None:
                 return copy, position
         return None, 0
 

@@ -60,6 +60,16 @@ def test_a_wait_that_leaves_the_group_open(run) -> None:
     assert (out[:128] == 0xFFFFFFFF).all() and (out[128:] == source[128:]).all()
 
 
+def test_a_stage_that_is_filled_again_names_the_group_of_the_copy_under_way(run) -> None:
+    again = "cp.async.cg.shared.global [%r1], [%rd4+512], 16; cp.async.commit_group;"
+    first = "cp.async.cg.shared.global [%r1], [%rd4], 16; cp.async.commit_group;"
+    body = f"{THREAD} .shared .align 16 .b8 s[512]; mov.u32 %r1, s; mad.lo.u32 %r1, %r50, 16, %r1; {first} {again} cp.async.wait_all;"
+    result = run(body, np.arange(384, dtype=np.uint32), np.zeros(384, np.uint32))
+    assert texts(result)[0].endswith(
+        "is on its way there: cp.async.wait_group 0 by thread 0 of block 0 is missing (block 0, thread 0 and 31 more)"
+    )
+
+
 def test_a_wait_before_the_commit_waits_for_nothing(run) -> None:
     body = (
         THREAD
