@@ -210,6 +210,9 @@ class Bulk:
             cluster = int(clusters.cluster[int(own[0])])
             receivers = [(int(clusters.blocks[cluster, rank]),) * 2 for rank in named]
         for receiver, teller in receivers:
+            if receiver != int(own[0]) and self.wave.exited(receiver):
+                told = "the destination lies in a block of the cluster that has exited: a barrier of the cluster before its exit is missing"
+                self._report("bulk copy", told, "exited")
             barrier = self.wave.mbarriers.find(self.thread, teller, signal.offset, self.statement)
             where = self._shared_rows(receiver, base)
             if where is None or barrier is None:

@@ -61,6 +61,7 @@ class Hazards:
         self._gone: Array | None = None
         self._landed = False
         self._objects: dict[MBarrier, _Ordered] = {}
+        self._remote: dict[tuple[int, int], tuple[int, MBarrier, int, Instruction]] = {}
         self._agents: dict[tuple[int, int], MBarrier] = {}
         if self.races:
             self._region = wave.memory.spaces["shared"]
@@ -157,12 +158,26 @@ class Hazards:
             return
         clocks = self._clocks
         row = int(clocks.row[thread])
+        if barrier.block != int(self._wave.threads.block[thread]):
+            self._remote[barrier.block, row] = int(clocks.now[row]), barrier, thread, statement
         if clocks.known[0, row, clocks.slot[ordered.maker]] < ordered.made:
             told = (
                 f"mbarrier {barrier.name} is used, and nothing orders this after {_spoken(barrier.statement)} in"
                 f" {self._warp(ordered.maker)}: a barrier between them is missing"
             )
             self._wave.reports.add("race", told, statement, self._wave.threads, np.array([thread]), subject="init")
+
+    def finish(self) -> None:
+        """All have exited: the last use of another block's mbarrier must have come before what that block did last."""
+        for (block, row), (clock, barrier, thread, statement) in self._remote.items():
+            clocks = self._clocks
+            owners = clocks.block_of_row == block
+            if clocks.known[0, owners, clocks.slot[row]].max() < clock:
+                told = (
+                    f"mbarrier {barrier.name} of another block is used, and nothing orders this before the exit of that block:"
+                    " a barrier of the cluster is missing"
+                )
+                self._wave.reports.add("race", told, statement, self._wave.threads, np.array([thread]), subject="exit")
 
     def released(self, barrier: MBarrier, threads: Array) -> None:
         ordered = self._objects.get(barrier)

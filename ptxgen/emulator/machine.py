@@ -130,6 +130,11 @@ class Wave:
         """A set of threads as an array, also where it is all of them."""
         return np.arange(self.threads.count) if index is None else index
 
+    def exited(self, block: int) -> bool:
+        """Whether no thread of a block of the wave runs any more."""
+        size = self.threads.launch.block_threads
+        return not self.alive[block * size : (block + 1) * size].any()
+
     def check_register(self, frame: Frame, slot: int, index: Any, statement: Instruction | Call, name: str) -> None:
         """Report the threads that read a register before writing it."""
         flag = frame.written[slot]
@@ -192,6 +197,8 @@ class Wave:
                     continue
                 self._report_stuck()
                 self.copies.finish(stuck=bool(self.alive.any()))
+                if not self.alive.any():
+                    self.hazards.finish()
                 if "tensor_memory" in self.__dict__ and self.checks and not self.alive.any():
                     self.tensor_memory.report_leaks()
                 return

@@ -306,3 +306,20 @@ def test_arrivals_from_another_block() -> None:
         for report in launch(body.replace("SYNC", "bar.sync 0;"), np.zeros(1), grid=4, cluster=2, seed=seed).reports
     }
     assert found & {"mbarrier", "race"}
+
+
+def test_a_block_that_may_exit_before_its_mbarrier_is_used() -> None:
+    body = """
+        mov.u32 %r10, %cluster_ctarank; setp.eq.and.u32 %p3, %r10, 1, %p1; mov.u32 %r11, 0; mapa.shared::cluster.u32 %r12, %r3, %r11;
+        @%p1 mbarrier.init.shared.b64 [full], 64; @%p1 fence.mbarrier_init.release.cluster;
+        barrier.cluster.arrive; barrier.cluster.wait;
+        @%p3 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r12];
+        END
+    """
+    cluster = "barrier.cluster.arrive; barrier.cluster.wait;"
+    for seed in SEEDS:
+        assert launch(body.replace("END", cluster), np.zeros(1), grid=2, cluster=2, seed=seed).ok
+    assert only(launch(body.replace("END", ""), np.zeros(1), grid=2, cluster=2)) == (
+        "mbarrier.arrive.release.cluster.shared::cluster.b64: race: mbarrier full byte 0 of another block is used, and nothing orders"
+        " this before the exit of that block: a barrier of the cluster is missing (block 1, thread 0)"
+    )

@@ -68,7 +68,11 @@ def barriers_at(
             )  # fmt: skip
             yield None, where, block, offset
             continue
-        yield wave.mbarriers.find(int(threads[where[0]]), block, offset, statement), where, block, offset
+        thread = int(threads[where[0]])
+        if block != int(wave.threads.block[thread]) and wave.exited(block):
+            message = "the mbarrier lies in a block of the cluster that has exited: a barrier of the cluster before its exit is missing"
+            wave.reports.add("mbarrier", message, statement, wave.threads, threads[where], subject="exited")
+        yield wave.mbarriers.find(thread, block, offset, statement), where, block, offset
 
 
 def _statement(low: Lowering) -> Instruction:
