@@ -97,7 +97,7 @@ class Expr:
     `+ - *`, or with `Expr.of`.
     """
 
-    __slots__ = ("_hash", "_range", "terms")
+    __slots__ = ("_hash", "_range", "_symbols", "terms")
     __array_ufunc__ = None
 
     terms: Terms  #: monomial (a sorted tuple of symbols) -> nonzero coefficient; () is the constant. Not to be changed.
@@ -111,6 +111,7 @@ class Expr:
             self.terms = dict(terms)
         self._hash: int | None = None
         self._range: tuple[_Bound, _Bound] | None = None
+        self._symbols: tuple[Symbol, ...] | None = None
 
     @staticmethod
     def of(value: Scalar | Symbol) -> Expr:
@@ -131,11 +132,12 @@ class Expr:
     @property
     def symbols(self) -> tuple[Symbol, ...]:
         """The symbols, each once, in printing order."""
-        if len(self.terms) == 1:
-            (only,) = self.terms
-            if len(only) <= 1:
-                return only
-        return tuple(sorted({s for mono in self.terms for s in mono}, key=lambda s: s.order))
+        if self._symbols is None:
+            if len(self.terms) == 1 and len(only := next(iter(self.terms))) <= 1:
+                self._symbols = only
+            else:
+                self._symbols = tuple(sorted({s for mono in self.terms for s in mono}, key=lambda s: s.order))
+        return self._symbols
 
     def range(self) -> tuple[int | None, int | None]:
         """Inclusive bounds by interval arithmetic; None is unbounded. Sound, not always tight."""
@@ -353,6 +355,16 @@ def _interval_product(a: tuple[_Bound, _Bound], b: tuple[_Bound, _Bound]) -> tup
 
 
 def _monomial_interval(mono: Monomial) -> tuple[_Bound, _Bound]:
+    least: _Bound = 1
+    greatest: _Bound = 1
+    for symbol in mono:  # most are products of bounded, non-negative values
+        if symbol.lo is None or symbol.lo < 0 or symbol.hi is None:
+            return _signed_interval(mono)
+        least, greatest = least * symbol.lo, greatest * symbol.hi
+    return least, greatest
+
+
+def _signed_interval(mono: Monomial) -> tuple[_Bound, _Bound]:
     result: tuple[_Bound, _Bound] = (1, 1)
     for symbol, group in itertools.groupby(mono):
         power = len(list(group))
@@ -390,24 +402,29 @@ def prove_nonnegative(expr: Scalar | Symbol, facts: Sequence[Scalar | Symbol] = 
 def _prove(goal: Expr, known: list[Expr], depth: int, failed: dict[Expr, int]) -> bool:
     if goal._interval()[0] >= 0:
         return True
-    if depth <= failed.get(goal, 0):  # tried before with as many facts left
+    if not depth or depth <= failed.get(goal, 0):  # tried before with as many facts left
         return False
     failed[goal] = depth
-    return any(_prove(step, known, depth - 1, failed) for fact in known for step in _eliminations(goal, fact))
+    return any(_prove(step, known, depth - 1, failed) for step in _eliminations(goal, known))
 
 
-def _eliminations(goal: Expr, fact: Expr) -> Iterator[Expr]:
+def _eliminations(goal: Expr, facts: Sequence[Expr]) -> Iterator[Expr]:
     """Goals `a*goal - b*fact` with a > 0 and b >= 0, in which a term of the goal is gone."""
-    for mono, value in fact.terms.items():
-        for target, wanted in goal.terms.items():
-            if not mono or (value > 0) != (wanted > 0):
-                continue
-            cofactor = _cofactor(target, mono)
-            if cofactor is None or any(s.lo is None or s.lo < 0 for s in cofactor):
-                continue
-            common = math.gcd(value, wanted)
-            scaled = fact * Expr({cofactor: abs(wanted) // common})
-            yield _loosen(goal * (abs(value) // common) - scaled)
+    holding: dict[Symbol, list[tuple[Monomial, int]]] = {}  # a fact's term can cancel only those of the goal that hold its symbols
+    for target, wanted in goal.terms.items():
+        for symbol in dict.fromkeys(target):
+            holding.setdefault(symbol, []).append((target, wanted))
+    for fact in facts:
+        for mono, value in fact.terms.items():
+            for target, wanted in holding.get(mono[0], ()) if mono else ():
+                if (value > 0) != (wanted > 0):
+                    continue
+                cofactor = _cofactor(target, mono)
+                if cofactor is None or any(s.lo is None or s.lo < 0 for s in cofactor):
+                    continue
+                common = math.gcd(value, wanted)
+                scaled = fact * Expr({cofactor: abs(wanted) // common})
+                yield _loosen(goal * (abs(value) // common) - scaled)
 
 
 def _cofactor(mono: Monomial, by: Monomial) -> Monomial | None:

@@ -236,15 +236,18 @@ def _annotated(module: ir.Module, comments: bool, loc: bool) -> ir.Module:
 
 def _with_lines(body: tuple[ir.Statement, ...], comments: bool, loc: bool, files: dict[str, int]) -> list[ir.Statement]:
     found: list[ir.Statement] = []
+    previous: Any = None
     last: Any = None
     for statement in body:
         where = getattr(statement, "where", None)
-        place = (where.filename, where.line) if where is not None else None
-        if where is not None and place != last:
-            if comments and where.source:
-                found.append(ir.Comment(f"{where}  {where.source}"))
-            if loc:
-                found.append(ir.Loc(files.setdefault(os.path.basename(where.filename), len(files) + 1), where.line))
-            last = place
+        if where is not None and where is not previous:  # the instructions of one apply share their place
+            previous, place = where, (where.filename, where.line)
+            if place != last:
+                source = where.source
+                if comments and source:
+                    found.append(ir.Comment(f"{where}  {source}"))
+                if loc:
+                    found.append(ir.Loc(files.setdefault(os.path.basename(where.filename), len(files) + 1), where.line))
+                last = place
         found.append(statement)
     return found

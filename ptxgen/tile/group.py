@@ -79,7 +79,7 @@ class Group:
         """The indices inside the scope that are active, the same in each of the scope's instances that has any."""
         if len(self.active) == self.builder.threads and self.builder.threads % self.span == 0:
             return np.arange(self.span)
-        local = np.unique(self.active % self.span)
+        local = _distinct(self.active % self.span)
         instances = len(self._instances())
         if len(self.active) != len(local) * instances:
             raise TraceError(
@@ -91,11 +91,16 @@ class Group:
 
     def _instances(self) -> np.ndarray:
         """The numbers of the scope's instances in the block that have active threads."""
-        return np.arange(1) if self.span >= self.builder.threads else np.unique(self.active // self.span)
+        return np.arange(1) if self.span >= self.builder.threads else _distinct(self.active // self.span)
 
     def _whole_units(self) -> np.ndarray:
         """The first threads of the warps or warpgroups that issue an instruction together."""
         unit, rows = self.unit, self.rows
+        if self.builder.threads < unit:
+            raise TraceError(
+                f"a {self.issuer} issues this instruction together, and the block has {self.builder.threads} threads",
+                why=f"a {self.issuer} is {unit} threads", legal=f"@px.kernel(block={unit}), or a multiple of it",
+            )  # fmt: skip
         if self.span < unit:
             raise TraceError(
                 f"a {self.issuer} issues this instruction together, and scope={self.scope!r} is smaller",
@@ -103,7 +108,7 @@ class Group:
             )
         first = rows[::unit]
         if len(rows) % unit or (first % unit).any() or (rows != (first[:, None] + np.arange(unit)).ravel()).any():
-            parts = np.unique(rows // unit)
+            parts = _distinct(rows // unit)
             missing = next(thread for part in parts for thread in range(int(part) * unit, int(part + 1) * unit) if thread not in rows)
             raise TraceError(
                 f"a {self.issuer} issues this instruction together, and the guards leave only a part of one active",
@@ -189,6 +194,11 @@ class Group:
                 g, e = map(int, np.argwhere(wrong)[0])
                 return g, e, f"thread {int(owner[g, e])} instead of thread {int(thread[g, e])}"
         return None
+
+
+def _distinct(numbers: np.ndarray) -> np.ndarray:
+    """The numbers of threads, warps or the like that occur, ascending."""
+    return np.flatnonzero(np.bincount(numbers))
 
 
 def _convergent(builder: Builder, issuer: str) -> None:

@@ -238,6 +238,7 @@ class Builder:
         self.targets = frozenset(FIRST_VERSION)
         self.values: dict[Symbol, Value] = {}
         self.thread_arrays: dict[Symbol, np.ndarray] = {}
+        self._true_in: dict[Expr, np.ndarray] = {}
         self._threads: np.ndarray | None = None
         self.mutable: list[Any] = []  # registers of px.reg that can be written here
         self.tiles: list[Any] = []  # register tiles
@@ -569,13 +570,22 @@ class Builder:
             total = total + term
         return total
 
+    def _where_true(self, fact: Expr) -> np.ndarray | None:
+        """The threads in which a fact is >= 0; None where that depends on more than the thread, as far as is known by now."""
+        found = self._true_in.get(fact)
+        if found is None:
+            values = self.over_threads(fact)
+            if values is not None:
+                found = self._true_in[fact] = values >= 0
+        return found
+
     def active_threads(self) -> np.ndarray:
         """The threads that comparisons of thread indices with constants leave active here, by linear index, ascending."""
         active = np.ones(self.threads, dtype=bool)
         for fact in self.facts():
-            values = self.over_threads(fact)
-            if values is not None:
-                active &= values >= 0
+            holds = self._where_true(fact)
+            if holds is not None:
+                active &= holds
         region: Region | None = self.region
         while region is not None:
             if region.active is not None:
@@ -593,7 +603,7 @@ class Builder:
     def one_a_warp(self) -> bool:
         """Whether at most one thread of each warp runs what stands here."""
         active = self.active_threads()
-        return self.single_thread() or len(np.unique(active // 32)) == len(active) or self._elected()
+        return self.single_thread() or int(np.bincount(active // 32).max()) == 1 or self._elected()
 
     def _elected(self) -> bool:
         region: Region | None = self.region

@@ -5,7 +5,9 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+from bisect import bisect_right
 from types import CodeType, FrameType
+from typing import Union
 
 __all__ = ["Where", "here", "raised_at", "user_frame"]
 
@@ -29,11 +31,10 @@ class Where:
     @property
     def line(self) -> int:
         """The line number, from 1."""
-        found = self.code.co_firstlineno
-        for start, end, line in self.code.co_lines():
-            if line is not None and start <= self.lasti < end:
-                return line
-        return found
+        _, starts, lines = _line_table(self.code)
+        at = bisect_right(starts, self.lasti) - 1
+        line = lines[at] if at >= 0 else None
+        return self.code.co_firstlineno if line is None else line
 
     @property
     def source(self) -> str:
@@ -51,6 +52,22 @@ class Where:
 
     def __repr__(self) -> str:
         return f"<{self}: {self.source}>"
+
+
+_LineTable = tuple[CodeType, list[int], list[Union[int, None]]]
+_line_tables: dict[int, _LineTable] = {}
+
+
+def _line_table(code: CodeType) -> _LineTable:
+    """The offsets at which runs of instructions of one line start, and their lines.
+
+    Found by identity: code that differs only in its lines is equal in Python 3.10. The code is kept, so that its id stays its own.
+    """
+    found = _line_tables.get(id(code))
+    if found is None:
+        rows = [(start, line) for start, _, line in code.co_lines()]
+        found = _line_tables[id(code)] = code, [start for start, _ in rows], [line for _, line in rows]
+    return found
 
 
 def user_frame() -> FrameType:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import dis
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import CodeType, FrameType
 from typing import Any
 
@@ -55,7 +55,7 @@ def for_statement(frame: FrameType, what: str) -> ast.For:
     if not frame.f_code.co_name.startswith("<") or frame.f_code.co_name in ("<module>", "<lambda>"):
         source = source_of(frame.f_code, what, where)
         found = source.headers.get(where.line)
-        if isinstance(found, ast.For) and opcode_at(frame) == "FOR_ITER" and _is_iterated_here(frame, found):
+        if isinstance(found, ast.For) and opcode_at(frame) == "FOR_ITER" and _is_iterated_here(frame, found, source):
             _check_body(source, found, frame.f_code, what, where)
             return found
     raise not_a_for(what, where)
@@ -71,21 +71,30 @@ def not_a_for(what: str, where: Where) -> TraceError:
     )
 
 
-def _is_iterated_here(frame: FrameType, statement: ast.For) -> bool:
-    """Whether the instruction belongs to the statement and not to a comprehension that Python inlined into the same lines (PEP 709).
+def _is_iterated_here(frame: FrameType, statement: ast.For, source: FunctionSource) -> bool:
+    """Whether the instruction belongs to the statement and not to a comprehension that Python inlined into the same lines (PEP 709)."""
+    positions = getattr(frame.f_code, "co_positions", None)
+    if positions is None:
+        return True
+    key = "iterates", id(statement)
+    if key not in source.known:
+        source.known[key] = _iteration(frame.f_code.co_code, positions(), statement)
+    return _offset(frame) == source.known[key]
+
+
+def _iteration(code: bytes, positions: Iterable[tuple[int | None, ...]], statement: ast.For) -> int:
+    """The offset of a for statement's own FOR_ITER; -1 where there is none.
 
     An inlined comprehension in the head comes before the statement's own instruction, and may have the same position.
     """
-    if not hasattr(frame.f_code, "co_positions"):
-        return True
     starts = {(node.lineno, node.col_offset) for node in (statement, statement.iter)}
     lines = range(statement.lineno, (statement.iter.end_lineno or statement.iter.lineno) + 1)
-    code, last = frame.f_code.co_code, -1
-    for index, (line, _, column, _) in enumerate(frame.f_code.co_positions()):
+    last = -1
+    for index, (line, _, column, _) in enumerate(positions):
         placed = (line, column) in starts or (column is None and line in lines)  # Python may be told to keep no columns
         if placed and code[2 * index] == _FOR_ITER:
             last = 2 * index
-    return _offset(frame) == last
+    return last
 
 
 def with_statement(frame: FrameType, what: str) -> tuple[ast.With, FunctionSource]:
