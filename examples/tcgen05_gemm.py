@@ -73,7 +73,7 @@ def gemm(ctas=1):
                 mine = B.box((col + rank * (COLS // ctas), step * DEPTH), (COLS // ctas, DEPTH))
                 px.tile.apply(load, b[at.stage], mine, arrived, scope="thread")
                 at.advance()
-        with px.if_(px.tid.x == 32), px.if_(rank == 0):
+        with px.if_((px.tid.x == 32) & (rank == 0)):
             smem = px.ptx["mov.u32"]("smem")
             at = px.pipeline_state(STAGES)
             for step in px.range(0, steps):
