@@ -178,16 +178,16 @@ class DescriptorOperand(ViewOperand):
         """The descriptor of one start: constant fields and the base address once, then the start's distance in 16-byte units."""
         builder = self.view.builder
         base = address.base
-        first = self._encoded(base)
+        first, into = self._encoded(base)
         units = address.offset // _UNIT
         if not units:
             return first.operand
         key = "descriptor", first.operand, units
-        into = builder.prologue if first.region is builder.root else None
         made: Value = builder.numbered(key, lambda: compute(builder, "add.s64", u64, operand(first), integer(units), into=into))
         return made.operand
 
-    def _encoded(self, base: ir.Operand) -> Value:
+    def _encoded(self, base: ir.Operand) -> tuple[Value, list[ir.Statement] | None]:
+        """The descriptor of a base register, and where it is computed: in the prologue, or here (None)."""
         builder = self.view.builder
         atom = self.match.entry.tile.atoms[self.name] if self.match.entry.tile is not None else None
         assert atom is not None and atom.descriptor is not None
@@ -207,11 +207,11 @@ class DescriptorOperand(ViewOperand):
         key = "descriptor base", start.operand, word
         if into is None:
             made: Value = builder.numbered(key, make)
-            return made
+            return made, None
         known: Value | None = builder.root.numbered.get(key)
         if known is None:
             known = builder.root.numbered[key] = make()
-        return known
+        return known, into
 
 
 @lru_cache(maxsize=256)
