@@ -245,6 +245,8 @@ def group_product(types, scope, groups, columns, repeats, spans, majors, registe
         width = span * 8 // bits
         shapes.append((-(-lines // 8) * 8 + 8 * margin, -(-length // width) * width + width * margin))
 
+    if sum(lines * length for lines, length in shapes) * bits // 8 * (stages or 1) > 200_000:
+        stages = None  # a block has 227 KiB
     packed = {} if e == 1 else {"container": b32}
     g = "w " if lead else ""
 
