@@ -24,7 +24,7 @@ from ptxgen.instructions.language import Entry
 from ptxgen.instructions.targets import Version
 from ptxgen.instructions.types import Type
 
-__all__ = ["FAMILIES", "Match", "entries", "family_entries", "lookup", "mnemonics"]
+__all__ = ["FAMILIES", "Match", "entries", "family_entries", "forget", "lookup", "mnemonics"]
 
 # Family (a module of this package) -> the first words of the mnemonics that it holds; a test compares this with the modules.
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -163,6 +163,12 @@ def lookup(opcode: str) -> tuple[Match, ...]:
     if isinstance(found, InstructionError):
         raise InstructionError(**{name: getattr(found, name) for name in ("problem", "opcode", "rule", "section", "example", "legal")})
     return found
+
+
+def forget() -> None:
+    """Look again at `FAMILIES` and their modules: see `ptxgen.instructions.added`."""
+    for found in (family_entries, _forms_of, mnemonics, _lookup):
+        found.cache_clear()
 
 
 _SPELLING = "an opcode is spelled as its syntax line says, qualifier by qualifier"
