@@ -418,7 +418,7 @@ def _shown(values: tuple[int, ...] | range) -> str:
         return ", ".join(map(str, values))
     if values.step == 1:
         return f"{values.start} to {values.stop - 1}"
-    return f"{values.start}, {values.start + values.step}, {values.start + 2 * values.step}, ..."
+    return f"{values.start}, {values.start + values.step}, {values.start + 2 * values.step}, ... {values[-1]}"
 
 
 def _fitting(demanded: Type) -> str:

@@ -45,6 +45,9 @@ def _rule_of_vector(match: Match, contract: Operand, one: Given) -> tuple[str, s
     return _rule_of_scalar(match, contract, one.items[0])
 
 
+_ENCODED = "the instruction encodes this operand in few bits"
+
+
 def _rule_of_scalar(match: Match, contract: Operand, one: Given) -> tuple[str, str]:
     section = match.entry.section
     if one.kind == "sink":
@@ -53,7 +56,8 @@ def _rule_of_scalar(match: Match, contract: Operand, one: Given) -> tuple[str, s
         return "only a predicate source can be negated, and not everywhere", section
     if one.kind in ("int", "float"):
         if contract.values is not None:
-            return "the instruction encodes this operand in few bits", section
+            few = isinstance(contract.values, tuple) or contract.values.step > 1
+            return "the instruction has this operand for some numbers only" if few else _ENCODED, section
         return ("a constant has the operand's type", "4.5") if contract.role == "in" else ("a result goes to a register", section)
     if contract.kind == "immediate":
         return "this operand is part of the instruction's encoding", section

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib import import_module
 from itertools import chain, islice, permutations
@@ -220,12 +221,38 @@ def _refusal(opcode: str, tokens: tuple[str, ...], candidates: list[tuple[Form, 
         return InstructionError(problem, opcode=opcode, rule=_SPELLING, section=known[0].entry.section, legal=legal)
     else:
         problem = f"{tokens[reached]!r} cannot stand after {behind!r}"
-        near = difflib.get_close_matches(tokens[reached], options, n=2)
+        near = _nearest_numbers(tokens[reached], options) if len(options) > _MANY else []
+        near = near or difflib.get_close_matches(tokens[reached], options, n=2)
         if near:
             problem += f"; did you mean {' or '.join(near)}?"
         expected = {name: values for name, values in expected.items() if set(near) & set(values)} or expected
+        if near and len(options) > _MANY and _NUMBERS.search(near[0]):
+            expected = {name: _alike(near[0], values) for name, values in expected.items()}
     legal = f"after {behind!r}: {_grouped(expected)}" if options else f"{behind!r} as it is"
     return InstructionError(problem, opcode=opcode, rule=_SPELLING, section=known[0].entry.section, legal=legal)
+
+
+_MANY = 40  # so many values of a qualifier are listed; of more, those that differ from the nearest in one number
+_NUMBERS = re.compile(r"\d+")
+
+
+def _nearest_numbers(written: str, options: Sequence[str]) -> list[str]:
+    """The values that are spelled alike but for one number, nearest first: at most one below and one above."""
+    numbers = [int(number) for number in _NUMBERS.findall(written)]
+    found: dict[bool, tuple[int, str]] = {}
+    for option in _alike(written, options):
+        differing = [(ours, int(theirs)) for ours, theirs in zip(numbers, _NUMBERS.findall(option)) if ours != int(theirs)]
+        if len(differing) == 1:
+            ours, theirs = differing[0]
+            found[theirs > ours] = min(found.get(theirs > ours, (1 << 30, "")), (abs(theirs - ours), option))
+    return [option for _, option in sorted(found.values())]
+
+
+def _alike(written: str, options: Sequence[str]) -> tuple[str, ...]:
+    """The values that differ from one in at most one number."""
+    numbers = _NUMBERS.findall(written)
+    spelled = [option for option in options if _NUMBERS.sub("0", option) == _NUMBERS.sub("0", written)]
+    return tuple(one for one in spelled if sum(a != b for a, b in zip(numbers, _NUMBERS.findall(one))) <= 1)
 
 
 def _grouped(expected: dict[str, tuple[str, ...]]) -> str:

@@ -102,7 +102,7 @@ def _bind(
     builder: Builder, matches: Sequence[Match], operands: Sequence[Any], parameters: dict[str, Any], group: Group
 ) -> list[TileOperand]:
     """Give each operand its contract: the form whose operand list has these operands and parameters."""
-    complaints: list[PtxgenError] = []
+    complaints: list[tuple[int, PtxgenError]] = []
     for match, slots in _candidates(matches):
         names = _names(slots)
         implied = _implied(match, names, parameters)
@@ -122,9 +122,9 @@ def _bind(
             builder.need(checked.match)
             return bound
         except (InstructionError, TraceError) as error:
-            complaints.append(error)
+            complaints.append((_placed(match, slots, values), error))
     if complaints:
-        raise complaints[0]
+        raise max(complaints, key=lambda one: one[0])[1]  # the first of equals
     match = matches[0]
     optional = sorted({name for _, slots in _candidates(matches) for name in _names(slots)})
     for name in parameters:
@@ -140,6 +140,16 @@ def _bind(
     )  # fmt: skip
 
 
+def _placed(match: Match, slots: Sequence[Slot], values: dict[str, Any]) -> int:
+    """How many register tiles stand where a form takes registers, and how many views of memory where it takes memory."""
+    fitting = 0
+    for name in _names(slots):
+        value, contract = values.get(name), match.entry.operands[name]
+        if isinstance(value, View):
+            fitting += isinstance(value.storage, Memory) == (contract.kind == "address" or _place(match, name) == "descriptor")
+    return fitting
+
+
 def _candidates(matches: Sequence[Match]) -> Iterator[tuple[Match, tuple[Slot, ...]]]:
     for match in matches:
         for slots in match.form.operand_lists:
@@ -147,7 +157,9 @@ def _candidates(matches: Sequence[Match]) -> Iterator[tuple[Match, tuple[Slot, .
 
 
 def _counts(matches: Sequence[Match]) -> str:
-    return " or ".join(map(str, sorted({len(_names(slots)) for _, slots in _candidates(matches)})))
+    """How many operands the forms take, those apart that follow from the others."""
+    given = ([name for name in _names(slots) if name not in _implied(match, _names(slots), {})] for match, slots in _candidates(matches))
+    return " or ".join(map(str, sorted({len(names) for names in given})))
 
 
 def _names(slots: Sequence[Slot]) -> list[str]:
@@ -185,7 +197,25 @@ def _size(match: Match, name: str, values: dict[str, Any]) -> int:
     view = values[sized]
     if not isinstance(view, View) or not view.ndim or not isinstance(view.shape[-1], int):
         raise refuse(match, sized, f"{view!r} is no view with a static last axis", legal=f"a view of memory, or {name}= in bytes")
-    return view.shape[-1] * view.dtype.bits // 8
+    size = view.shape[-1] * view.dtype.bits // 8
+    allowed = match.entry.operands[name].values
+    if allowed is None or size in allowed:
+        return size
+    bits = view.dtype.bits
+    if isinstance(allowed, range):
+        sizes, legal = f"a multiple of {allowed.step}", f"a last axis of a multiple of {allowed.step * 8 // bits} elements of {bits} bits"
+    else:
+        known = [one for one in allowed if isinstance(one, int)]
+        sizes, legal = _either(known), f"a last axis of {_either([one * 8 // bits for one in known])} elements of {bits} bits"
+    raise refuse(
+        match, sized, f"{view!r} ends in {view.shape[-1]} elements, {size} bytes", rule=f"one instruction moves {sizes} bytes", legal=legal
+    )
+
+
+def _either(numbers: Sequence[int]) -> str:
+    """``4, 8 or 16``."""
+    *most, last = map(str, numbers)
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def _slot(builder: Builder, match: Match, slot: Slot, values: dict[str, Any], group: Group) -> TileOperand:

@@ -16,6 +16,7 @@ from ptxgen.errors import InstructionError
 from ptxgen.instructions.checking import Given
 from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match
+from ptxgen.instructions.tiles import atom_layout, evaluate_names
 from ptxgen.instructions.types import TYPES, Type
 from ptxgen.layouts.expr import Expr, Monomial
 from ptxgen.tile.addresses import Addresses
@@ -261,8 +262,10 @@ class RegisterOperand(ViewOperand):
         if self.group.unit == 1:
             return f"group axes {self.group.spelled()} laid out on the thread axes in this order"
         tile = self.match.entry.tile
-        layout = "" if tile is None else f": {tile.atoms[self.name].layout}"
-        return f"the fragment layout of the instruction{layout}"
+        if tile is None:
+            return "the fragment layout of the instruction"
+        layout = atom_layout(tile.atoms[self.name], evaluate_names(tile, self.match), self.match)
+        return f"the fragment layout of the instruction: {layout!r}"
 
     def _registers(self, positions: np.ndarray) -> np.ndarray:
         """The register of each (repeat, register of the atom): element minus atom is one start, in all threads and elements."""
@@ -362,9 +365,10 @@ class MemoryOperand(ViewOperand):
         self.addresses: Addresses | None = None
         bits = atom.element_bits or match.type(contract.type).bits
         if view.dtype.bits != bits:
+            demanded = match.type(contract.type)
+            moved = f".{demanded.name}" if demanded.bits == bits else f"elements of {bits} bits"
             raise refuse(
-                match, name,
-                f"{view!r} has elements of {view.dtype.bits} bits where the instruction moves .{match.type(contract.type).name}",
+                match, name, f"{view!r} has elements of {view.dtype.bits} bits where the instruction moves {moved}",
                 rule="one element of the view is one word of the instruction",
                 legal=f".view(px.b{bits}) to see the same memory as {bits}-bit words",
             )  # fmt: skip
@@ -375,6 +379,12 @@ class MemoryOperand(ViewOperand):
     def each(self) -> int:
         """Elements behind one address."""
         return self.atom.size // self.atom.providers
+
+    @property
+    def _vector(self) -> bool:
+        """Whether the number of elements is that of a vector of registers, which other forms of the instruction have fewer of."""
+        tile = self.match.entry.tile
+        return tile is None or (self.name not in tile.atoms and self.name not in tile.sized)
 
     def _rows(self, values: np.ndarray) -> np.ndarray:
         """Positions as (issuers x threads that provide an address, repeats, elements behind it)."""
@@ -439,7 +449,9 @@ class MemoryOperand(ViewOperand):
         if not wrong.any() and name is None:
             return
         rule = f"the {self.each} elements behind one address are consecutive in memory"
-        legal = f"an atom axis of stride 1; .rearrange or .permute to bring the contiguous axis last, or a .v{self.each // 2 or 1} form"
+        legal = "an atom axis of stride 1; .rearrange or .permute to bring the contiguous axis last"
+        if self._vector:
+            legal = f"{legal}, or a .v{self.each // 2 or 1} form"
         if name is not None:
             between = symbols[name] - symbols[name][:, :, :1]
             g, r, a = map(int, np.argwhere(between)[0])
@@ -468,7 +480,7 @@ class MemoryOperand(ViewOperand):
                 rule=rule,
                 example=f"{name} at address {0x1000 + view.storage.align:#x} fits its declaration; "
                 f"{_bytes(view.storage.align * 8 % access)} behind a multiple of {access // 8}",
-                legal=f"declare {name} with align={access // 8}, or a narrower access",
+                legal=f"declare {name} with align={access // 8}{', or a narrower access' if self._vector else ''}",
             )  # fmt: skip
         wrong = positions[:, :, 0] % access != 0
         if wrong.any():
@@ -486,7 +498,7 @@ class MemoryOperand(ViewOperand):
                 raise refuse(
                     self.match, self.name, f"{view!r} is not known to be aligned: {text} moves it in steps of {_bytes(step)}", rule=rule,
                     example=self._off(mono, step, access),
-                    legal=f"{_multiple(mono, access // width)}; or a narrower access",
+                    legal=f"{_multiple(mono, access // width)}{'; or a narrower access' if self._vector else ''}",
                 )  # fmt: skip
 
     def _off(self, mono: Monomial, step: int, access: int) -> str:
@@ -503,7 +515,9 @@ class MemoryOperand(ViewOperand):
         return ""
 
     def _narrower(self, positions: np.ndarray) -> str:
-        """The widest vector that the offsets allow."""
+        """The widest vector that the offsets allow, where there are narrower ones."""
+        if not self._vector:
+            return f"strides and starts that are multiples of {_bytes(self.each * self.view.dtype.bits)}: padded rows"
         width = self.view.dtype.bits
         step = int(np.gcd.reduce(np.append(np.abs(positions[:, :, 0]).ravel(), self.each * width)))
         words = max(1, step // width)

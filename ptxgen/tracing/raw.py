@@ -245,6 +245,18 @@ def _wrong_count(opcode: str, readings: Sequence[_Reading], given: tuple[Any, ..
     )  # fmt: skip
 
 
+def _check_issuers(builder: Builder, opcode: str, match: Match, where: Where) -> None:
+    """Refuse an instruction that all threads of a warp or warpgroup execute together where the guards may part them."""
+    if match.entry.issuer not in ("warp", "warpgroup") or ".aligned" not in opcode:
+        return
+    from ptxgen.tile.group import Group  # the tile engine's account of who issues what
+
+    try:
+        Group.at(builder, match.entry.issuer, match.entry.issuer)
+    except TraceError as error:
+        raise error.of(opcode).at(where) from None
+
+
 def _emit_as(
     builder: Builder, opcode: str, reading: _Reading, given: tuple[Any, ...], guard: ir.Guard | None, out: Any, where: Where
 ) -> Any:
@@ -262,6 +274,7 @@ def _emit_as(
             described[at] = _fresh(builder, reading.match, slot, types, results, where)
         else:
             described[at] = _given_result(builder, reading.match, slot, types, out, written, where)
+    _check_issuers(builder, opcode, reading.match, where)
     builder.emit(opcode, [one for one in described if one is not None], guard=guard, where=where)
     for register in written:
         register.written()
