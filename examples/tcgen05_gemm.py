@@ -1,17 +1,18 @@
 """C = A B^T on Blackwell's data-centre GPUs: one thread feeds a ring of TMA copies, another issues products into tensor memory.
 
-With two blocks a pair multiplies a tile of 256 rows together: each holds its own 128 rows of A and D, and half of the columns' rows of B,
-and the first block's thread issues the products for both.
+A pair of blocks multiplies a tile of 256 rows together: each has its own rows of A and of the sums, and half of the rows of B, and a thread
+of the first block issues the products for both.
 """
 
 import numpy as np
 
 import ptxgen as px
-from ptxgen import S, bf16, f32, u32
+from ptxgen import S, bf16, f32, tx
 
 NEEDS = "sm_100a"  # the only target; without such a GPU the emulator runs it
 
-ROWS, COLS, DEPTH, STAGES = 128, 128, 64, 3  # of D in a block; of what a stage holds of K; stages of the ring
+ROWS, COLS, DEPTH, STAGES = 128, 128, 64, 3  # of a block's part of the sums; of what a stage holds of K; stages of the ring
+HELD = 32  # columns of the sums that a thread has in registers at a time
 
 
 def swizzled(rows):
@@ -19,31 +20,22 @@ def swizzled(rows):
     return px.Layout(S[(rows, DEPTH)], swizzle=px.Swizzle.B128)
 
 
-def described(address):
-    """The descriptor of a matrix of 128-byte rows: eight rows are 1024 bytes, the swizzle is that of 128 bytes (ISA 9.7.18.4.1)."""
-    fields = 1 << 46 | 1024 // 16 << 32 | 2 << 61
-    return px.ptx["or.b64"](px.ptx["cvt.u64.u32"]((address & 0x3FFFF) // 16), fields)
-
-
 def gemm(ctas=1):
-    """The kernel in which one block, or a pair of blocks, multiplies a tile of D."""
+    """The kernel in which one block, or a pair of blocks, multiplies a tile."""
     M, N, K = px.dim("M", multiple_of=ROWS * ctas), px.dim("N", multiple_of=COLS), px.dim("K", multiple_of=8)
-    group = f"cta_group::{ctas}"
-    product = 1 << 4 | 1 << 7 | 1 << 10 | COLS >> 3 << 17 | ROWS * ctas >> 4 << 24  # f32 from bf16, by N and M (ISA 9.7.18.4.2)
-
+    share = COLS // ctas  # rows of B in a block
+    both = None if ctas == 1 else 0b11
     load = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes" + (".cta_group::2" if ctas == 2 else "")
-
-    def commit(barrier):
-        """The barrier, in both blocks of a pair, is told when the products so far are done."""
-        told = f"tcgen05.commit.{group}.mbarrier::arrive::one.shared::cluster"
-        px.ptx[told + ".multicast::cluster.b64"](barrier, 3) if ctas == 2 else px.ptx[told + ".b64"](barrier)
+    sync = px.syncthreads if ctas == 1 else px.cluster_sync
 
     @px.kernel(grid=lambda M, N: (M // ROWS, N // COLS), block=128, cluster=ctas, target="sm_100a")
     def tcgen05_gemm(A: px.Tensor((M, K), bf16, align=16), B: px.Tensor((N, K), bf16, align=16), C: px.Tensor((M, N), f32, align=16)):
         a = px.shared((ROWS, DEPTH), bf16, layout=swizzled(ROWS), stages=STAGES)
-        b = px.shared((COLS // ctas, DEPTH), bf16, layout=swizzled(COLS // ctas), stages=STAGES)
-        where = px.shared(1, u32)
-        full, empty, done = px.mbarrier(ctas, stages=STAGES), px.mbarrier(1, stages=STAGES), px.mbarrier(1)
+        b = px.shared((share, DEPTH), bf16, layout=swizzled(share), stages=STAGES)
+        full = px.mbarrier(ctas, stages=STAGES)  # the first block's counts what both blocks load
+        empty = px.mbarrier(1, stages=STAGES)
+        done = px.mbarrier(1)
+        memory = px.tensor_memory(COLS, cta_group=ctas)
         with px.if_(px.tid.x == 0):
             for stage in range(STAGES):
                 full[stage].init()
@@ -52,12 +44,11 @@ def gemm(ctas=1):
             px.fence_mbarrier_init()
         warp = px.warp_uniform(px.tid.x // 32)
         with px.if_(warp == 0):
-            px.ptx[f"tcgen05.alloc.{group}.sync.aligned.shared::cta.b32"](where[0], COLS)
-            px.ptx[f"tcgen05.relinquish_alloc_permit.{group}.sync.aligned"]()
-        px.ptx["tcgen05.fence::before_thread_sync"]()
-        px.cluster_sync() if ctas == 2 else px.syncthreads()
-        px.ptx["tcgen05.fence::after_thread_sync"]()
-        d = px.ptx["ld.shared.u32"](where[0])
+            memory.alloc()
+        px.tcgen05_fence("before")
+        sync()
+        px.tcgen05_fence("after")
+        sums = memory.tile((ROWS, COLS), f32)
 
         rank = px.sreg.cluster_ctarank
         row, col = px.ctaid.x * ROWS, px.ctaid.y * COLS
@@ -66,40 +57,42 @@ def gemm(ctas=1):
             at = px.pipeline_state(STAGES, phase=1)
             for step in px.range(0, steps):
                 empty[at.stage].wait(at.phase)
-                bytes = (ROWS + COLS // ctas) * DEPTH * 2
-                full[at.stage].arrive_expect_tx(bytes, cta=0) if ctas == 2 else full[at.stage].arrive_expect_tx(bytes)
-                arrived = px.mapa(full[at.stage], 0) if ctas == 2 else full[at.stage]
+                full[at.stage].arrive_expect_tx((ROWS + share) * DEPTH * 2, cta=None if ctas == 1 else 0)
+                arrived = full[at.stage] if ctas == 1 else px.mapa(full[at.stage], 0)
                 px.tile.apply(load, a[at.stage], A.box((row, step * DEPTH), (ROWS, DEPTH)), arrived, scope="thread")
-                mine = B.box((col + rank * (COLS // ctas), step * DEPTH), (COLS // ctas, DEPTH))
-                px.tile.apply(load, b[at.stage], mine, arrived, scope="thread")
+                px.tile.apply(load, b[at.stage], B.box((col + rank * share, step * DEPTH), (share, DEPTH)), arrived, scope="thread")
                 at.advance()
         with px.if_((px.tid.x == 32) & (rank == 0)):
-            smem = px.ptx["mov.u32"]("smem")
             at = px.pipeline_state(STAGES)
             for step in px.range(0, steps):
                 full[at.stage].wait(at.phase)
-                px.ptx["tcgen05.fence::after_thread_sync"]()
-                left = smem + at.stage * (ROWS * DEPTH * 2)
-                right = smem + at.stage * (COLS // ctas * DEPTH * 2) + STAGES * ROWS * DEPTH * 2
-                for k in range(0, DEPTH, 16):
-                    adds = step != 0 if k == 0 else True
-                    px.ptx[f"tcgen05.mma.{group}.kind::f16"](d, described(left + 2 * k), described(right + 2 * k), product, adds)
-                commit(empty[at.stage])
+                px.tcgen05_fence("after")
+                px.tile.apply(
+                    f"tcgen05.mma.cta_group::{ctas}.kind::f16",
+                    sums.view(1, 1, ROWS, COLS),
+                    a[at.stage].rearrange("m (k c) -> k m c", c=16).view(1, DEPTH // 16, ROWS, 16),
+                    b[at.stage].rearrange("n (k c) -> k n c", c=16).view(1, DEPTH // 16, share, 16),
+                    enable_input_d=step != 0,
+                    scope="thread",
+                )
+                px.tcgen05_commit(empty[at.stage], cta_group=ctas, mask=both)
                 at.advance()
-            commit(done)
+            px.tcgen05_commit(done, cta_group=ctas, mask=both)
 
         done.wait(0)
-        px.ptx["tcgen05.fence::after_thread_sync"]()
+        px.tcgen05_fence("after")
         with px.if_((row + ROWS <= M) & (col + COLS <= N)):
-            for start in range(0, COLS, 32):
-                sums = px.ptx["tcgen05.ld.sync.aligned.32x32b.x32.b32"](d + start + (warp << 21))
-                px.ptx["tcgen05.wait::ld.sync.aligned"]()
-                for at in range(0, 32, 4):
-                    px.ptx["st.global.v4.b32"](C[row + px.tid.x].sub((col + start + at,), (4,)), sums[at : at + 4])
-        px.ptx["tcgen05.fence::before_thread_sync"]()
-        px.cluster_sync() if ctas == 2 else px.syncthreads()
+            for start in range(0, COLS, HELD):
+                held = px.local((ROWS, HELD), f32, layout=S[(ROWS, HELD) : (1 @ tx, 1)])
+                mine = sums[:, start : start + HELD].view(4, 32, HELD)
+                px.tile.apply(f"tcgen05.ld.sync.aligned.32x32b.x{HELD}.b32", held.view(4, 32, HELD), mine, scope="cta")
+                px.tcgen05_wait("ld")
+                out = C.sub((row, col + start), (ROWS, HELD)).view(ROWS, HELD // 4, 4)
+                px.tile.apply("st.global.v4.f32", out, held.view(ROWS, HELD // 4, 4), scope="cta")
+        px.tcgen05_fence("before")
+        sync()
         with px.if_(warp == 0):
-            px.ptx[f"tcgen05.dealloc.{group}.sync.aligned.b32"](d, COLS)
+            memory.dealloc()
 
     return tcgen05_gemm
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ptxgen.instructions.descriptors import TCGEN05
 from ptxgen.instructions.language import Entry, Operand, Rule, Since, address, immediate, instruction, out, predicate, source
+from ptxgen.instructions.tiles import Atom, Extent, Field, Tile
 
 _FAMILIES = "sm_100f sm_110f"
 _EXACT = "sm_100a sm_103a sm_107a sm_110a"
@@ -87,6 +89,25 @@ _MOVED = {
     ".num": "How often the shape is repeated along the columns.",
 }
 
+# A thread's registers hold 32 lanes by one column; or of 16 lanes l and l + 8, with columns dealt out to the four threads of a lane.
+_FRAGMENT = (
+    "S[(32, num) : (1@laneid, 1)] if .shape1 in .32x32b else "
+    "S[((2, 8), (num, 2)) : ((1@laneid, 4@laneid), (1, 2@laneid))] if .shape1 in .16x64b else "
+    "S[((2, 8), (num, 4)) : ((1, 4@laneid), (2, 1@laneid))] if .shape1 in .16x128b else "
+    "S[((2, 8), (num, 4, 2)) : ((2, 4@laneid), (4, 1@laneid, 1))]"
+)
+_MOVES = Tile(
+    {
+        "r": Atom("lanes, num * bits // 32", _FRAGMENT, element="b32"),
+        "taddr": Atom(
+            "lanes, num * bits // 32", "S[(lanes, num * bits // 32) : (LANE, 1)]", element="b32", place="lanes",
+            starts="32 * w if .shape1 in .32x32b else 32 * w; 32 * w + 16",
+        ),
+    },
+    names="lanes, bits = .shape1; num = .num",
+    when=".shape1 and not .pack and not .unpack",
+)  # fmt: skip
+
 tcgen05_ld = instruction(
     "tcgen05.ld",
     section="9.7.18.8.3",
@@ -100,6 +121,7 @@ tcgen05_ld = instruction(
         .pack = {{ .pack::16b }};
     """,
     operands={"r": out("b32", vector=_REGISTERS, braced=True), "taddr": _TENSOR, "imm_half_split_off": _HALF_OFFSET},
+    tile=_MOVES,
     rules=_AT_MOST_128,
     since=(_BASE,),
     issuer="warp",
@@ -161,6 +183,7 @@ tcgen05_st = instruction(
         "r": source("b32", vector=_REGISTERS, braced=True, immediate=False),
         "imm_half_split_off": _HALF_OFFSET,
     },
+    tile=_MOVES,
     rules=_AT_MOST_128,
     since=(_BASE,),
     issuer="warp",
@@ -314,6 +337,49 @@ _MEANING = {
 _SUMMARY = "Adds the product of a matrix A, in shared or tensor memory, and a matrix B in shared memory to one in tensor memory"
 
 
+# Each block of a pair holds half of the rows of A and D, and half of the rows of B. D's rows are consecutive lanes, but for M = 64, whose
+# rows lie in the first 16 of every 32 lanes, and for 64 rows of a pair, where the second half of the columns has the upper 64 lanes.
+_ELEMENT = "b16 if .kind in .kind::f16 else b32 if .kind in .kind::tf32 else b8"
+_CODES = {"f16": 0, "bf16": 1, "tf32": 2, "f32": 2, "e4m3": 0, "e5m2": 1}
+_MAJORS = "k if .kind in .kind::tf32 else k mn"
+_PRODUCTS = Tile(
+    {
+        "d_tmem": Atom(
+            "rows, n", "S[((rows // 16, 16), (halves, n // halves)) : ((step * LANE, LANE), (64 * LANE, 1))]", element="b32",
+            repeats="* M N", place="lanes", starts="0; 16 * (64 // m)",
+        ),
+        "a_desc": Atom("rows, k", element=_ELEMENT, repeats="* M K", place="descriptor", descriptor=TCGEN05, majors=_MAJORS),
+        "b_desc": Atom("n // ctas, k", element=_ELEMENT, repeats="* N K", place="descriptor", descriptor=TCGEN05, majors=_MAJORS),
+    },
+    extents={
+        "rows": Extent("d_tmem", -2, step="64", most=128),
+        "n": Extent("d_tmem", -1, step="16 - 8 * (64 // m)", most=256),
+    },
+    names=f"""
+        ctas = .cta_group
+        m = rows * ctas
+        k = 256 // bits({_ELEMENT})
+        small = 128 // rows - 1
+        step = 16 + 16 * small * (2 - ctas)
+        halves = 1 + small * (ctas - 1)
+    """,
+    order="* M N K",
+    chain={"enable_input_d": "1"},
+    implied={
+        "idesc": (
+            Field(4, "type(d_tmem)", {"f32": 1}),
+            Field(7, "type(a_desc)", _CODES),
+            Field(10, "type(b_desc)", _CODES),
+            Field(15, "major(a_desc)"),
+            Field(16, "major(b_desc)"),
+            Field(17, "n // 8"),
+            Field(24, "m // 16"),
+        ),
+    },
+    when=".kind in .kind::f16 .kind::tf32 .kind::f8f6f4 and not .ashift",
+)  # fmt: skip
+
+
 def _product(
     name: str,
     section: str,
@@ -323,6 +389,7 @@ def _product(
     *,
     rules: tuple[Rule, ...] = (),
     since: tuple[Since, ...] = _SINCE,
+    tile: Tile | None = None,
 ) -> Entry:
     return instruction(
         name,
@@ -336,6 +403,7 @@ def _product(
         issuer="one",
         completes="tcgen05 commit",
         meaning=_MEANING,
+        tile=tile,
     )
 
 
@@ -354,6 +422,7 @@ tcgen05_mma = _product(
     """,
     f"{_CTA_GROUP} {_KINDS} {_collectors('a')}",
     rules=_RULES,
+    tile=_PRODUCTS,
 )
 
 tcgen05_mma_block_scale = _product(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from ptxgen.instructions.registry import Match
     from ptxgen.layouts.layout import Layout
 
-__all__ = ["Atom", "Tile", "atom_layout", "atom_shape", "chosen", "evaluate_names"]
+__all__ = [
+    "LANE", "Atom", "Extent", "Field", "Tile", "atom_layout", "atom_shape", "atom_starts", "chosen", "evaluate_names", "field_value",
+    "limit",
+]  # fmt: skip
 
 
 class Atom:
@@ -42,14 +45,18 @@ class Atom:
     place : str
         ``"registers"``; ``"memory"`` for addresses that the threads of the layout provide; ``"descriptor"`` for a matrix in shared memory
         that a descriptor describes: then the layout is one of the canonical ones, and `layout` stays empty; ``"tensor map"`` for a box of a
-        tensor and ``"box"`` for its dense image in shared memory.
+        tensor and ``"box"`` for its dense image in shared memory; ``"lanes"`` for memory of lanes and columns, all of whose elements the
+        instruction finds from one address: the layout's steps from lane to lane are `LANE` columns.
+    starts : str
+        For ``"lanes"``: in which lanes the address may lie, parted by semicolons; `w` is the issuing warp's number modulo 4.
+        ``A if CONDITION else B`` chooses by the qualifiers.
     descriptor : Descriptor or None
         The bit fields.
     majors : str
         The majors that the operand may have; ``A if CONDITION else B`` chooses by the qualifiers.
     """
 
-    __slots__ = ("descriptor", "element", "layout", "majors", "place", "repeats", "shape")
+    __slots__ = ("descriptor", "element", "layout", "majors", "place", "repeats", "shape", "starts")
 
     def __init__(
         self,
@@ -61,7 +68,9 @@ class Atom:
         place: str = "registers",
         descriptor: Descriptor | None = None,
         majors: str = "",
+        starts: str = "0",
     ) -> None:
+        self.starts = starts
         self.descriptor = descriptor
         self.majors = majors
         self.shape = shape
@@ -69,6 +78,55 @@ class Atom:
         self.element = element
         self.repeats = repeats
         self.place = place
+
+
+class Extent:
+    """An extent that no qualifier spells: the view of one operand gives it.
+
+    Attributes
+    ----------
+    operand : str
+    axis : int
+        Of the operand's atom, counted from the last one: -1, -2.
+    step : str
+        Arithmetic on names: what it is a multiple of.
+    most : int
+        The largest.
+    """
+
+    __slots__ = ("axis", "most", "operand", "step")
+
+    def __init__(self, operand: str, axis: int, *, step: str, most: int) -> None:
+        self.operand = operand
+        self.axis = axis
+        self.step = step
+        self.most = most
+
+
+class Field:
+    """Some bits of a constant that follows from the operands.
+
+    Attributes
+    ----------
+    low : int
+        The lowest bit.
+    source : str
+        ``type(a b)``: the code of the element type of whichever of the operands there is; ``major(a)``: 1 where operand a is MN-major; else
+        arithmetic on names.
+    codes : mapping of str to int
+        Element type -> code.
+    """
+
+    __slots__ = ("codes", "low", "source")
+
+    def __init__(self, low: int, source: str, codes: Mapping[str, int] | None = None) -> None:
+        self.low = low
+        self.source = source
+        self.codes = codes or {}
+
+
+LANE = 1 << 16
+"""Columns from one lane of memory of lanes and columns to the next, as its addresses count them."""
 
 
 class Tile:
@@ -91,11 +149,14 @@ class Tile:
     sized : mapping of str to str
         Memory operand -> the constant operand that says how many bytes it moves (alternatives parted by blanks, as forms name it).
         Where the constant is left out, the view's last axis decides.
-    implied : mapping of str to str
-        Constant operands that need not be given: a number, or ``major(a)`` for 1 where operand a turned out MN-major and 0 where K-major.
+    implied : mapping of str to str or tuple of Field
+        Constant operands that need not be given: a number; ``major(a)`` for 1 where operand a turned out MN-major and 0 where K-major; or
+        fields of bits.
+    extents : mapping of str to Extent
+        Names that views give; `names` may use them.
     """
 
-    __slots__ = ("atoms", "chain", "implied", "names", "order", "sized", "when")
+    __slots__ = ("atoms", "chain", "extents", "implied", "names", "order", "sized", "when")
 
     def __init__(
         self,
@@ -106,8 +167,10 @@ class Tile:
         chain: Mapping[str, str] | None = None,
         when: str = "",
         sized: Mapping[str, str] | None = None,
-        implied: Mapping[str, str] | None = None,
+        implied: Mapping[str, str | tuple[Field, ...]] | None = None,
+        extents: Mapping[str, Extent] | None = None,
     ) -> None:
+        self.extents = extents or {}
         self.implied = implied or {}
         self.atoms = atoms
         self.sized = sized or {}
@@ -129,9 +192,9 @@ def _program(text: str) -> tuple[tuple[tuple[str, ...], str], ...]:
     return tuple(found)
 
 
-def evaluate_names(tile: Tile, match: Match) -> dict[str, int]:
-    """The numbers that a tile's atoms speak of, for one opcode."""
-    names: dict[str, int] = {}
+def evaluate_names(tile: Tile, match: Match, given: Iterable[tuple[str, int]] = ()) -> dict[str, int]:
+    """The numbers that a tile's atoms speak of, for one opcode; `given` are those that views give."""
+    names: dict[str, int] = {"LANE": LANE, **dict(given)}
     for targets, text in _program(tile.names):
         if text.startswith("."):
             numbers = [int(number) for number in re.findall(r"\d+", str(match.bindings.get(text, "")))]
@@ -197,3 +260,17 @@ def atom_shape(atom: Atom, names: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(_value(node, names, atom.shape) for node in nodes.elts)
 
 
+def atom_starts(atom: Atom, names: Mapping[str, int], match: Match, warp: int) -> list[int]:
+    """The lanes in which the address of an atom of lanes and columns may lie, for a warp by its number modulo 4."""
+    known = {**names, "w": warp}
+    return sorted({_arithmetic(text.strip())(known, match) for text in chosen(atom.starts, match).split(";")})
+
+
+def limit(extent: Extent, names: Mapping[str, int], match: Match) -> tuple[int, int]:
+    """What an extent that a view gives is a multiple of, and the largest."""
+    return _arithmetic(extent.step)(names, match), extent.most
+
+
+def field_value(source: str, names: Mapping[str, int], match: Match) -> int:
+    """The value of a field that is arithmetic on names."""
+    return _arithmetic(source)(names, match)

@@ -54,6 +54,9 @@ _HOMES: dict[str, str] = {
          "griddepcontrol"),
         "ptxgen.tracing.handles.ordering",
     ),
+    **dict.fromkeys(
+        ("tensor_memory", "tcgen05_commit", "tcgen05_fence", "tcgen05_wait"), "ptxgen.tracing.handles.tensor_memory"
+    ),
     **dict.fromkeys(("cluster_arrive", "cluster_sync", "cluster_wait", "mapa"), "ptxgen.tracing.handles.clusters"),
     **dict.fromkeys(("sreg", "tid", "ntid", "ctaid", "nctaid"), "ptxgen.tracing.specials"),
     # errors

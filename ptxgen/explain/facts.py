@@ -249,7 +249,10 @@ def _atom_view(tile: Tile, atom: Atom, match: Match) -> str:
     if atom.place == "tensor map":
         return "a box of a tensor"
     repeats = atom.repeats.replace("*", "*group *repeat").split()
-    extents = [str(extent) for extent in atom_shape(atom, evaluate_names(tile, match))] if atom.shape else ["*box"]
+    if tile.extents:  # a view gives them
+        extents = [text.strip() for text in atom.shape.split(",")]
+    else:
+        extents = [str(extent) for extent in atom_shape(atom, evaluate_names(tile, match))] if atom.shape else ["*box"]
     return f"({', '.join([*repeats, *extents])})"
 
 

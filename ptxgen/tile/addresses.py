@@ -41,6 +41,7 @@ class Anchor:
         self.view = view
         self.storage = view.storage
         self.bits = self.storage.address_bits
+        self.unit = self.storage.unit
 
     def start(self) -> Value:
         """The address of the storage's first byte in a register."""
@@ -72,7 +73,7 @@ class Anchor:
         """A base, the storage's first byte by default, plus a displacement in bits that is known at run time."""
         if not runtime.terms:
             return base
-        return self._add(base if base is not None else self.start(), materialize(self.builder, _in_bytes(runtime, self), self.bits))
+        return self._add(base if base is not None else self.start(), materialize(self.builder, _in_units(runtime, self), self.bits))
 
     def _encoded(self, base: Value | None, start: int) -> tuple[ir.Operand, int]:
         """The operand and the immediate of an address `start` bytes behind a base, the storage's first byte by default."""
@@ -88,15 +89,22 @@ class Anchor:
         """The address of the only element of a view without a swizzle."""
         offset = Expr.of(self.view.layout.offset[m])
         constant = offset.terms.get((), 0)
-        base, start = self._encoded(self._moved_by(None, offset - constant), constant // 8)
+        base, start = self._encoded(self._moved_by(None, offset - constant), constant // self.unit)
         self._prove_element(base, start, offset)
         return ir.Address(base, start)  # type: ignore[arg-type]
 
+    def _evaluator(self) -> Evaluator:
+        """The trace's evaluator, for addresses that count from this storage's first byte."""
+        evaluator = Evaluator.of(self.builder)
+        if self.storage.computed:
+            evaluator.begins(self.start().operand)
+        return evaluator
+
     def _prove_element(self, base: ir.Operand, start: int, offset: Expr) -> None:
         """Evaluate the base that was written, in all active threads, and compare it with the layout's offset."""
-        evaluator, due = Evaluator.of(self.builder), np.zeros(1, np.int64)
+        evaluator, due = self._evaluator(), np.zeros(1, np.int64)
         for mono, coefficient in offset.terms.items():
-            due = due + coefficient // 8 * prod(evaluator.sample(symbol) for symbol in mono)  # before what is made of the samples
+            due = due + coefficient // self.unit * prod(evaluator.sample(symbol) for symbol in mono)  # before what is made of the samples
         value = evaluator.value(base)
         if value is None:
             return
@@ -142,8 +150,8 @@ class Addresses(Anchor):
         super().__init__(builder, view)
         self.group = group
         self.swizzle: Swizzle | None = view.layout.swizzle if swizzled else None
-        self.linear = linear // 8
-        self.physical = self.linear if self.swizzle is None else physical // 8
+        self.linear = linear // self.unit
+        self.physical = self.linear if self.swizzle is None else physical // self.unit
         self.symbols = symbols
         self.separable = separable
         # How far each repeat lies behind the first one, where that is the same for every thread.
@@ -153,7 +161,7 @@ class Addresses(Anchor):
 
     def in_prologue(self, base: ir.Operand) -> bool:
         """Whether a base register of these addresses is computed in the prologue."""
-        return not self.symbols and isinstance(base, ir.Reg)
+        return not self.symbols and not self.storage.computed and isinstance(base, ir.Reg)
 
     def render(self) -> list[ir.Address]:
         """One address a repeat; emits what computes the base registers."""
@@ -164,14 +172,14 @@ class Addresses(Anchor):
 
     def _prove(self, addresses: list[ir.Address]) -> None:
         """Evaluate the text that was written, in all threads of the first CTA, and compare it with the table."""
-        group, evaluator = self.group, Evaluator.of(self.builder)
+        group, evaluator = self.group, self._evaluator()
         threads = len(group.rows)
         # An instance of the scope that has active threads: what the others would compute is nobody's business.
         rows = group.rows + int(group.active[0]) // group.span * group.span if group.scope != "thread" else group.active
         wanted = self.linear[:threads]
         for mono, values in self.symbols.items():
             factor = prod(_at(evaluator.sample(symbol), rows) for symbol in mono)
-            wanted = wanted + values[:threads] // 8 * factor
+            wanted = wanted + values[:threads] // self.unit * factor
         if self.swizzle is not None:
             wanted = self.swizzle.apply_bytes(wanted)
         repeats: dict[ir.Operand, list[int]] = {}
@@ -224,8 +232,8 @@ class Addresses(Anchor):
         """The base of a swizzled repeat as an XOR of an earlier base: legal below the base's alignment."""
         if self.swizzle is None:
             return None
-        into = None if self.symbols else self.builder.prologue
-        runtime = (Expr({mono: 1}).divisor() * int(np.gcd.reduce(values, axis=None)) // 8 for mono, values in self.symbols.items())
+        into = None if self.symbols or self.storage.computed else self.builder.prologue
+        runtime = (Expr({mono: 1}).divisor() * int(np.gcd.reduce(values, axis=None)) // self.unit for mono, values in self.symbols.items())
         aligned = gcd(self.storage.align, *runtime)  # what is added to the swizzled offset is a multiple of this power of two
         for (other, other_moved), (base, start) in self._bases.items():
             flip = self.physical[:, repeat] ^ self.physical[:, other]
@@ -259,7 +267,7 @@ class Addresses(Anchor):
         if not isinstance(base, ir.Reg) or not _encodable(start + step):
             return None
         type = s64 if self.bits == 64 else u32
-        distance = materialize(self.builder, _in_bytes(Expr(dict(moved)), self), self.bits)
+        distance = materialize(self.builder, _in_units(Expr(dict(moved)), self), self.bits)
         key = ("base", base, distance.operand)
         given = base, given_register(base, type)
         opcode = f"add.{type.name}"
@@ -328,6 +336,9 @@ class Addresses(Anchor):
         if self.swizzle is not None:
             return self._swizzled(programs, start), 0
         key = ("thread part", self.storage, tuple((index.operand, program.digits) for index, program in programs))
+        if self.storage.computed:  # the prologue does not have it yet
+            zero = Value(self.builder, u32 if self.bits == 32 else u64, ir.Int(0), None, None)
+            return self._add(self.start(), self._once(key, lambda: self._accumulate(zero, programs))), start
         return self._once(key, lambda: self._accumulate(self.start(), programs)), start
 
     def _accumulate(self, base: Value, programs: list[tuple[Value, Linear]]) -> Value:
@@ -346,12 +357,13 @@ class Addresses(Anchor):
         swizzle = self.swizzle
         key = ("swizzled", self.storage, swizzle, start, tuple((index.operand, program.digits) for index, program in programs))
 
-        def make() -> Value:
+        def offset() -> Value:
             zero = Value(builder, u32, ir.Int(start % (1 << 32)), None, None)
-            offset = _xor_swizzle(builder, self._accumulate(zero, programs), swizzle, into)
-            return self._add_offset(offset, into)
+            return _xor_swizzle(builder, self._accumulate(zero, programs), swizzle, into)
 
-        return self._once(key, make)
+        if self.storage.computed:
+            return self._add(self.start(), self._once(key, offset))
+        return self._once(key, lambda: self._add_offset(offset(), into))
 
     def _add_offset(self, offset: Value, into: list[ir.Statement] | None) -> Value:
         base = self.start()
@@ -365,7 +377,7 @@ class Addresses(Anchor):
         builder = self.builder
         for index, program in self._fit(coefficients):
             for digit, stride in (*program.digits, *(((None, program.start),) if program.start else ())):
-                step = materialize(builder, _in_bytes(Expr({mono: stride}), self), self.bits)
+                step = materialize(builder, _in_units(Expr({mono: stride}), self), self.bits)
                 if digit is None:
                     opcode = "add.s64" if self.bits == 64 else "add.u32"
                     base = compute(builder, opcode, base.type, operand(base), operand(step))
@@ -386,7 +398,7 @@ class Addresses(Anchor):
         for mono, values in self.symbols.items():
             if not self._uniform(values[:, repeat]):
                 raise TraceError(f"{self.view!r} has a runtime stride under a swizzle", legal="static strides in swizzled tiles")
-            term = materialize(builder, _in_bytes(Expr({mono: int(values[0, repeat])}), self), 32)
+            term = materialize(builder, _in_units(Expr({mono: int(values[0, repeat])}), self), 32)
             offset = compute(builder, "add.u32", u32, operand(term), operand(offset))
         return ir.Address(self._add_offset(_xor_swizzle(builder, offset, self.swizzle, None), None).operand)  # type: ignore[arg-type]
 
@@ -413,11 +425,11 @@ def _xor_swizzle(builder: Builder, offset: Value, swizzle: Swizzle, into: list[i
     return compute(builder, "xor.b32", u32, operand(offset), operand(picked), into=into)
 
 
-def _in_bytes(expr: Expr, of: Anchor) -> Expr:
-    """A displacement in bits as one in bytes."""
-    if expr.terms and expr.divisor() % 8:
-        raise InstructionError(f"{of.view!r} begins inside a byte", example=f"displacement {expr} bits")
-    return expr.floordiv(8)
+def _in_units(expr: Expr, of: Anchor) -> Expr:
+    """A displacement in bits as one in the units that addresses count."""
+    if expr.terms and expr.divisor() % of.unit:
+        raise InstructionError(f"{of.view!r} begins inside {of.unit} bits of one address", example=f"displacement {expr} bits")
+    return expr.floordiv(of.unit)
 
 
 def _at(values: np.ndarray, rows: np.ndarray) -> np.ndarray:

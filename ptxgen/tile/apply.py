@@ -21,6 +21,8 @@ from ptxgen.tile.boxes import BoxImageOperand, TensorMapOperand
 from ptxgen.tile.descriptors import DescriptorOperand
 from ptxgen.tile.group import SCOPES, Group
 from ptxgen.tile.image import Image
+from ptxgen.tile.implied import check_extents, extents, implication
+from ptxgen.tile.lanes import LanesOperand
 from ptxgen.tile.operands import MemoryOperand, PairOperand, RegisterOperand, ScalarOperand, TileOperand, ViewOperand, refuse
 from ptxgen.tracing.boxes import Box
 from ptxgen.tracing.builder import Builder, Value, current
@@ -111,11 +113,12 @@ def _bind(
             continue
         values = {**dict(zip(positional, operands)), **parameters}
         try:
+            check_extents(match, extents(match, values))
             values.update((name, _size(match, name, values)) for name in implied if not _from_operands(match, name))
             made = {slot.name: _slot(builder, match, slot, values, group) for slot in slots if not _from_operands(match, slot.name)}
             for slot in slots:
                 if slot.name not in made:
-                    values.setdefault(slot.name, _implication(match, slot.name, made))
+                    values.setdefault(slot.name, implication(match, slot.name, made, values))
                     made[slot.name] = _slot(builder, match, slot, values, group)
             bound = [made[slot.name] for slot in slots]
             checked = check(match.opcode, [one.given() for one in bound])
@@ -159,7 +162,7 @@ def _candidates(matches: Sequence[Match]) -> Iterator[tuple[Match, tuple[Slot, .
 def _counts(matches: Sequence[Match]) -> str:
     """How many operands the forms take, those apart that follow from the others."""
     given = ([name for name in _names(slots) if name not in _implied(match, _names(slots), {})] for match, slots in _candidates(matches))
-    return " or ".join(map(str, sorted({len(names) for names in given})))
+    return _either(sorted({len(names) for names in given}))
 
 
 def _names(slots: Sequence[Slot]) -> list[str]:
@@ -177,15 +180,6 @@ def _implied(match: Match, names: list[str], parameters: dict[str, Any]) -> list
 def _from_operands(match: Match, name: str) -> bool:
     """Whether a constant follows from what other operands turned out to be."""
     return match.entry.tile is not None and name in match.entry.tile.implied
-
-
-def _implication(match: Match, name: str, made: dict[str, TileOperand]) -> int:
-    assert match.entry.tile is not None
-    text = match.entry.tile.implied[name]
-    if text.startswith("major("):
-        described = made[text[len("major(") : -1]]
-        return int(isinstance(described, DescriptorOperand) and described.found.canonical.major == "mn")
-    return int(text)
 
 
 def _size(match: Match, name: str, values: dict[str, Any]) -> int:
@@ -243,9 +237,13 @@ def _operand(builder: Builder, match: Match, slot: Slot, values: dict[str, Any],
     value.check_visible(here())
     if place == "box":
         return BoxImageOperand(match, slot.name, contract, value, group)
+    if place == "lanes":
+        _check_tile_form(match, slot.name)
+        given = extents(match, values)
+        return LanesOperand(match, slot.name, contract, value, group, match.entry.tile.atoms[slot.name], given)  # type: ignore[union-attr]
     described = _described(match, slot.name)
     if described is not None:
-        shape = atom_shape(described, evaluate_names(match.entry.tile, match))  # type: ignore[arg-type]
+        shape = atom_shape(described, evaluate_names(match.entry.tile, match, extents(match, values)))  # type: ignore[arg-type]
         return DescriptorOperand(match, slot.name, contract, value, group, described, shape)
     if contract.kind == "address" and not value.ndim and isinstance(value.storage, Memory):
         return ScalarOperand(match, slot.name, contract, *value.__ptxgen_address__(builder))  # one place for every repeat
@@ -292,18 +290,23 @@ def _tensor_map(match: Match, slot: Slot, value: Any, values: dict[str, Any]) ->
 def _atom(match: Match, name: str, contract: Operand, view: View, values: dict[str, Any]) -> Image:
     """The operand's atom: what the contract says, else consecutive words."""
     tile = match.entry.tile
-    if tile is not None and not condition(tile.when).holds(match.bindings):
-        raise refuse(
-            match, name, "this variant has no tile form", rule=f"tiles hold where {tile.when}",
-            legal=f'the raw call px.ptx["{match.opcode}"](...)',
-        )  # fmt: skip
+    _check_tile_form(match, name)
     if tile is not None and name in tile.atoms:
-        return Image.of(tile.atoms[name], match)
+        return Image.of(tile.atoms[name], match, extents(match, values))
     if tile is not None and name in tile.sized:
         size = next(values[one] for one in tile.sized[name].split() if one in values)
         return Image.words(max(1, size * 8 // view.dtype.bits), view.dtype.bits, view.dtype.bits)
     bits = view.storage.container.bits if isinstance(view.storage, Registers) else view.dtype.bits
     return Image.words(match.count(contract.vector), bits)
+
+
+def _check_tile_form(match: Match, name: str) -> None:
+    tile = match.entry.tile
+    if tile is not None and not condition(tile.when).holds(match.bindings):
+        raise refuse(
+            match, name, "this variant has no tile form", rule=f"tiles hold where {tile.when}",
+            legal=f'the raw call px.ptx["{match.opcode}"](...)',
+        )  # fmt: skip
 
 
 def _scalar(builder: Builder, match: Match, slot: Slot, contract: Operand, value: Any) -> tuple[ir.Operand, Given]:

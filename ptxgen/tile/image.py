@@ -54,9 +54,9 @@ class Image:
         return _words(count, bits, element_bits)
 
     @staticmethod
-    def of(atom: Atom, match: Match) -> Image:
-        """The atom of an operand for one opcode."""
-        return _image(atom, match)
+    def of(atom: Atom, match: Match, given: tuple[tuple[str, int], ...] = ()) -> Image:
+        """The atom of an operand for one opcode, and for the extents that views give."""
+        return _image(atom, match, given)
 
     @property
     def providers(self) -> int:
@@ -73,9 +73,9 @@ def _words(count: int, bits: int, element_bits: int | None) -> Image:
 
 
 @lru_cache(maxsize=1024)
-def _image(atom: Atom, match: Match) -> Image:
+def _image(atom: Atom, match: Match, given: tuple[tuple[str, int], ...]) -> Image:
     bits = match.type(atom.element).element.bits
-    layout = atom_layout(atom, evaluate_names(match.entry.tile, match), match) if match.entry.tile is not None else None
+    layout = atom_layout(atom, evaluate_names(match.entry.tile, match, given), match) if match.entry.tile is not None else None
     assert layout is not None  # an atom belongs to a tile
     table = layout.table()
     lanes = np.zeros(table.shape, np.int64) if table.thread is None else table.thread

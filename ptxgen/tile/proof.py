@@ -93,6 +93,12 @@ class Evaluator:
                     self._makers.setdefault(target.name, statement)
         self._read[part] = len(statements)
 
+    def begins(self, base: ir.Operand) -> None:
+        """Take a register for the address of a storage's first byte, which is 0 here, however the kernel computes it."""
+        if isinstance(base, ir.Reg) and base.name not in self._registers:
+            self._registers[base.name] = np.zeros(1, np.int64)
+            self._unknown.clear()
+
     def sample(self, symbol: Symbol) -> np.ndarray:
         """The value for which a runtime symbol stands in the proof: what each thread has, where that is known, else one of its range."""
         found = self._samples.get(symbol)

@@ -23,7 +23,7 @@ from ptxgen.tracing.provenance import Where, here
 if TYPE_CHECKING:
     from ptxgen.tracing.boxes import Box
 
-__all__ = ["Memory", "Registers", "View", "index_expr"]
+__all__ = ["ComputedMemory", "Memory", "Registers", "View", "index_expr"]
 
 
 class Memory:
@@ -54,8 +54,23 @@ class Memory:
 
     @property
     def address_bits(self) -> int:
-        """Addresses in the shared window are 32-bit, all others 64-bit."""
-        return 32 if self.space.startswith("shared") else 64
+        """Addresses in the shared window and in tensor memory are 32-bit, all others 64-bit."""
+        return 32 if self.space.startswith("shared") or self.space == "tensor" else 64
+
+    @property
+    def unit(self) -> int:
+        """Bits from one address to the next: a byte, in tensor memory a column of a lane."""
+        return 32 if self.space == "tensor" else 8
+
+    computed = False
+    """Whether the kernel's body computes the base, so that the prologue can't use it."""
+
+
+class ComputedMemory(Memory):
+    """Memory whose address is in a register that the kernel's body writes."""
+
+    __slots__ = ()
+    computed = True
 
 
 class Registers:

@@ -12,7 +12,7 @@ from ptxgen.tracing.handles.groups import together
 from ptxgen.tracing.provenance import here
 from ptxgen.tracing.raw import ptx
 from ptxgen.tracing.values import as_value, emit
-from ptxgen.tracing.views import Memory, View
+from ptxgen.tracing.views import ComputedMemory, Memory, View
 
 __all__ = ["cluster_arrive", "cluster_sync", "cluster_wait", "mapa"]
 
@@ -83,5 +83,5 @@ def mapa(view: Any, rank: Any) -> View:
 
     base: Value = builder.numbered(("mapa", own.operand, given.operand), make)
     assert isinstance(view.storage, Memory)
-    storage = Memory(view.storage.name, "shared::cluster", base, view.storage.align, view.storage.where)
+    storage = ComputedMemory(view.storage.name, "shared::cluster", base, view.storage.align, view.storage.where)
     return View(builder, view.dtype, storage, view.layout, where)
