@@ -394,9 +394,41 @@ def prove_nonnegative(expr: Scalar | Symbol, facts: Sequence[Scalar | Symbol] = 
     goal = Expr.of(expr)
     if goal._interval()[0] >= 0:
         return True
-    tight = _tighten(goal)  # easier by itself, but a fact may cancel the very terms whose common divisor it used
-    known = [_tighten(Expr.of(fact)) for fact in facts]
-    return _prove(tight, known, _PROOF_DEPTH, {}) or (tight != goal and _prove(goal, known, _PROOF_DEPTH, {}))
+    known = [_tighten(fact) for fact in _related(goal, facts)]
+    return bool(known) and not _refuted(goal, known) and _prove(goal, known, _PROOF_DEPTH, {})
+
+
+def _related(goal: Expr, facts: Sequence[Scalar | Symbol]) -> list[Expr]:
+    """The facts that can take part in a proof: they share symbols with the goal, or with facts that do."""
+    reached = set(goal.symbols)
+    related: list[Expr] = []
+    left = [fact for fact in map(Expr.of, facts) if fact.terms]
+    while True:
+        near = [fact for fact in left if not reached.isdisjoint(fact.symbols)]
+        if not near:
+            return related
+        related += near
+        left = [fact for fact in left if reached.isdisjoint(fact.symbols)]
+        reached.update(symbol for fact in near for symbol in fact.symbols)
+
+
+def _refuted(goal: Expr, known: list[Expr]) -> bool:
+    """Whether all that is known holds and the goal does not at a corner of the ranges: a search for a proof would be in vain.
+
+    Its own symbols are where the goal is least by their signs alone, the others all high or all low.
+    """
+    signs: dict[Symbol, int] = {}
+    for mono, value in goal.terms.items():
+        for symbol in mono:
+            signs.setdefault(symbol, value)
+    symbols = {symbol for fact in (goal, *known) for symbol in fact.symbols}
+    if any(symbol.lo is None or symbol.hi is None for symbol in symbols):
+        return False
+    for side in (-1, 1):
+        corner: dict[Symbol, int] = {s: s.hi if signs.get(s, side) < 0 else s.lo for s in symbols}  # type: ignore[misc]
+        if goal.evaluate(corner) < 0 and all(fact.evaluate(corner) >= 0 for fact in known):
+            return True
+    return False
 
 
 def _prove(goal: Expr, known: list[Expr], depth: int, failed: dict[Expr, int]) -> bool:

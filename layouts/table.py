@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
 
 import numpy as np
 
@@ -29,7 +31,7 @@ class Table:
 
     __slots__ = ("_m", "_parts", "_swizzle", "shape", "unit")
 
-    def __init__(self, dims: Sequence[Dims], shape: tuple[int, ...], offset: AxisTerm, swizzle: Swizzle | None, unit: str) -> None:
+    def __init__(self, dims: tuple[Dims, ...], shape: tuple[int, ...], offset: AxisTerm, swizzle: Swizzle | None, unit: str) -> None:
         self.shape = shape
         self.unit = unit
         self._swizzle = swizzle
@@ -106,46 +108,59 @@ def unbound_swizzle(swizzle: Swizzle) -> str:
     )
 
 
-def _sums(dims: Sequence[Dims], shape: tuple[int, ...], offset: AxisTerm) -> dict[_Key, np.ndarray]:
-    _check_width(dims, offset)
-    vectors: dict[_Key, list[tuple[int, np.ndarray]]] = {}
-    for place in range(len(dims) - 1, -1, -1):
-        for key, vector in _vectors(dims[place]).items():
-            vectors.setdefault(key, []).append((len(dims) - 1 - place, vector))
-    start = {(a, mono): c for a, value in offset.reduced().parts for mono, c in _monomials(value)}
-    sums = {}
-    for key in (*vectors, *(key for key in start if key not in vectors)):
-        total = np.array(start.get(key, 0), np.int64)
-        for trailing, vector in vectors.get(key, ()):
-            total = total + vector.reshape(vector.shape + (1,) * trailing)
-        sums[key] = _spread(total, shape)
+def _sums(dims: tuple[Dims, ...], shape: tuple[int, ...], offset: AxisTerm) -> dict[_Key, np.ndarray]:
+    """Each component over all elements. Refuses positions that 64-bit arithmetic would wrap."""
+    start = _coefficients(offset)
+    small = prod(shape) <= _KEPT and all(type(value) is int for part in dims for _, stride in part for _, value in stride.parts)
+    reach, sums = _kept_sums(dims, shape) if small else _summed(dims, shape)
+    if not start:
+        return sums
+    sums = dict(sums)
+    for key, first in start.items():
+        _check_width(key[0], reach.get(key, 0) + abs(first))
+        sums[key] = _spread(sums[key] + first if key in sums else np.array(first, np.int64), shape)
     return sums
 
 
-def _check_width(dims: Sequence[Dims], offset: AxisTerm) -> None:
-    """Refuse positions that 64-bit arithmetic would wrap."""
+def _summed(dims: tuple[Dims, ...], shape: tuple[int, ...]) -> tuple[dict[_Key, int], dict[_Key, np.ndarray]]:
+    """How far each component reaches, and its value at every element, without an offset."""
     reach: dict[_Key, int] = {}
-    for extent, term in ((2, offset), *((extent, stride) for part in dims for extent, stride in part)):
-        for axis, value in term.reduced().parts:
-            for mono, c in _monomials(value):
-                reach[axis, mono] = reach.get((axis, mono), 0) + abs(c) * (int(extent) - 1)  # type: ignore[arg-type]
-    for (axis, _), width in reach.items():
-        if width >= 1 << 63:
-            raise LayoutError(f"positions on {axis} reach {width}, past 64 bits")
-
-
-def _vectors(dims: Dims) -> dict[_Key, np.ndarray]:
-    """For one logical dimension: each component as a vector over its coordinate."""
-    coefficients = [
-        (extent, {(axis, mono): c for axis, value in stride.reduced().parts for mono, c in _monomials(value)})
-        for extent, stride in dims
-    ]
-    vectors = {}
-    for key in dict.fromkeys(key for _, own in coefficients for key in own):
-        vector = np.zeros(1, np.int64)
-        for extent, own in coefficients:
+    steps = [[(extent, _coefficients(stride)) for extent, stride in part] for part in dims]
+    for part in steps:
+        for extent, own in part:
             assert isinstance(extent, int)  # the layout refuses tables of runtime extents
-            vector = (vector[:, None] + np.arange(extent, dtype=np.int64) * own.get(key, 0)).ravel()
+            for key, c in own.items():
+                reach[key] = reach.get(key, 0) + abs(c) * (extent - 1)
+    for (axis, _), width in reach.items():
+        _check_width(axis, width)
+    totals: dict[_Key, np.ndarray] = {}
+    for place in range(len(dims) - 1, -1, -1):
+        for key, vector in _vectors(steps[place]).items():
+            vector = vector.reshape(vector.shape + (1,) * (len(dims) - 1 - place))
+            totals[key] = totals[key] + vector if key in totals else vector
+    return reach, {key: _spread(total, shape) for key, total in totals.items()}
+
+
+_KEPT = 1 << 16  # elements of the largest tables that are kept
+_kept_sums = lru_cache(maxsize=64)(_summed)  # symbols are equal by key whatever their ranges, so what holds them is not kept
+
+
+def _check_width(axis: Axis, width: int) -> None:
+    if width >= 1 << 63:
+        raise LayoutError(f"positions on {axis} reach {width}, past 64 bits")
+
+
+def _coefficients(term: AxisTerm) -> dict[_Key, int]:
+    return {(axis, mono): c for axis, value in term.reduced().parts for mono, c in _monomials(value)}
+
+
+def _vectors(steps: Sequence[tuple[Scalar, dict[_Key, int]]]) -> dict[_Key, np.ndarray]:
+    """For one logical dimension: each component as a vector over its coordinate."""
+    vectors = {}
+    for key in dict.fromkeys(key for _, own in steps for key in own):
+        vector = np.zeros(1, np.int64)
+        for extent, own in steps:
+            vector = (vector[:, None] + np.arange(extent, dtype=np.int64) * own.get(key, 0)).ravel()  # type: ignore[arg-type]
         vectors[key] = vector
     return vectors
 
