@@ -20,6 +20,7 @@ from ptxgen.instructions.registry import Match
 from ptxgen.instructions.tiles import Atom, chosen
 from ptxgen.instructions.types import u32, u64
 from ptxgen.layouts.expr import Expr, Symbol
+from ptxgen.layouts.layout import Layout
 from ptxgen.layouts.parse import parse
 from ptxgen.layouts.swizzle import Swizzle
 from ptxgen.tile.addresses import Addresses
@@ -107,18 +108,30 @@ class DescriptorOperand(ViewOperand):
     def _unrecognised(self, nearest: tuple[int, Canonical, int, int] | None, found: np.ndarray, majors: list[str]) -> Exception:
         k = self.atom.shape[-1]
         rule = "a matrix descriptor describes the canonical layouts of the ISA, each with two free strides"
-        legal = "; ".join(repr(one) for one in CANONICAL if one.major in majors and one.swizzle == _SPANS[self.view.layout.swizzle])
         example = ""
         if nearest is not None:
             at = nearest[2]
             example = (
-                f"element ({at // k}, {at % k}) lies {int(found[at]) // 8} bytes behind element (0, 0), where the nearest canonical layout "
-                f"puts it {nearest[3] // 8} bytes behind"
+                f"element ({at // k}, {at % k}) lies {_counted(int(found[at]) // 8)} behind element (0, 0), where the nearest canonical "
+                f"layout puts it {_counted(nearest[3] // 8)} behind"
             )
         return refuse(
             self.match, self.name, f"{self.view!r} is in none of the layouts that a descriptor can describe", rule=rule, example=example,
-            legal=legal or f"a {' or '.join(majors)}-major layout",
+            legal=self._describable(found, majors) or f"a {' or '.join(majors)}-major layout",
         )  # fmt: skip
+
+    def _describable(self, found: np.ndarray, majors: list[str]) -> str:
+        """The same distances under another swizzle, where a descriptor describes them; else the layouts of the operand's own swizzle."""
+        bits, own = self.view.dtype.bits, _SPANS[self.view.layout.swizzle]
+        layouts = []
+        for one in CANONICAL:
+            if one.major not in majors:
+                continue
+            if one.swizzle and isinstance(_solve(one, self.atom.shape, bits, found), Found):
+                return f"the same tile with layout=px.Layout(..., swizzle=px.Swizzle.B{one.swizzle})"
+            if one.swizzle == own and (layout := _parsed(one, self.atom.shape, bits)) is not None:
+                layouts.append(f"{'K' if one.major == 'k' else 'MN'}-major {layout!r}")
+        return f"{' or '.join(layouts)}, whatever lead and stride" if layouts else ""
 
     # ---- where it starts -----------------------------------------------------------------------------------------------
 
@@ -217,16 +230,27 @@ class DescriptorOperand(ViewOperand):
 @lru_cache(maxsize=256)
 def _canonical(canonical: Canonical, shape: tuple[int, ...], bits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Constant part and the coefficients of the two free strides, in bits for every element; None where the extents do not fit."""
-    rows, k = shape
-    try:
-        layout = parse(canonical.layout, rows=rows, k=k, t=128 // bits, lead=Expr.of(_LEAD), stride=Expr.of(_STRIDE)).reshape(rows, k)
-    except Exception:  # an extent that the layout's units do not divide
+    layout = _parsed(canonical, shape, bits)
+    if layout is None:
         return None
     table = layout.table()
     zero = np.zeros(table.shape, np.int64)
     parts = (table.linear, table.symbols.get((_LEAD,), zero), table.symbols.get((_STRIDE,), zero))
     constant, lead, stride = (part.ravel() * bits for part in parts)
     return constant, lead, stride
+
+
+def _parsed(canonical: Canonical, shape: tuple[int, ...], bits: int) -> Layout | None:
+    """A canonical layout in elements; None where the extents do not fit."""
+    rows, k = shape
+    try:
+        return parse(canonical.layout, rows=rows, k=k, t=128 // bits, lead=Expr.of(_LEAD), stride=Expr.of(_STRIDE)).reshape(rows, k)
+    except Exception:  # an extent that the layout's units do not divide
+        return None
+
+
+def _counted(number: int) -> str:
+    return f"{number} byte{'' if number == 1 else 's'}"
 
 
 def _solve(canonical: Canonical, shape: tuple[int, ...], bits: int, found: np.ndarray) -> Found | tuple[int, int, int]:

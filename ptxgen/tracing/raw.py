@@ -249,6 +249,8 @@ def _check_issuers(builder: Builder, opcode: str, match: Match, where: Where) ->
     """Refuse an instruction that all threads of a warp or warpgroup execute together where the guards may part them."""
     if match.entry.issuer not in ("warp", "warpgroup") or ".aligned" not in opcode:
         return
+    if builder.divergence() is None and len(builder.active_threads()) == builder.threads:
+        return  # also where the block's last warp is no whole one
     from ptxgen.tile.group import Group  # the tile engine's account of who issues what
 
     try:
