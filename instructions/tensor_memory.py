@@ -349,6 +349,11 @@ _PRODUCTS = Tile(
             repeats="* M N", place="lanes", starts="0; 16 * (64 // m)",
         ),
         "a_desc": Atom("rows, k", element=_ELEMENT, repeats="* M K", place="descriptor", descriptor=TCGEN05, majors=_MAJORS),
+        # Where the lower lanes have one half of the columns and the upper ones the other, both need all rows of A.
+        "a_tmem": Atom(
+            "halves * rows, k", "S[((halves * rows // 16, 16), k) : ((step * LANE * e, LANE * e), 1)]", element=_ELEMENT,
+            repeats="* M K", place="lanes", starts="0; 16 * (64 // m)",
+        ),
         "b_desc": Atom("n // ctas, k", element=_ELEMENT, repeats="* N K", place="descriptor", descriptor=TCGEN05, majors=_MAJORS),
     },
     extents={
@@ -362,13 +367,14 @@ _PRODUCTS = Tile(
         small = 128 // rows - 1
         step = 16 + 16 * small * (2 - ctas)
         halves = 1 + small * (ctas - 1)
+        e = k // 8
     """,
     order="* M N K",
     chain={"enable_input_d": "1"},
     implied={
         "idesc": (
             Field(4, "type(d_tmem)", {"f32": 1}),
-            Field(7, "type(a_desc)", _CODES),
+            Field(7, "type(a_desc a_tmem)", _CODES),
             Field(10, "type(b_desc)", _CODES),
             Field(15, "major(a_desc)"),
             Field(16, "major(b_desc)"),

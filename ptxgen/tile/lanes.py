@@ -104,7 +104,7 @@ class LanesOperand(ViewOperand):
                 )  # fmt: skip
         names, lanes = evaluate_names(tile, self.match, given), first // LANE
         warps = np.tile(self.group.local // 32 % 4, self.group.size // len(self.group.local))
-        for warp in np.unique(warps).tolist():
+        for warp in sorted(set(warps.tolist())):
             legal = atom_starts(atom, names, self.match, warp)
             wrong = (warps == warp)[:, None] & ~np.isin(lanes, legal)
             if wrong.any():

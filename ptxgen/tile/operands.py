@@ -271,7 +271,8 @@ class RegisterOperand(ViewOperand):
         """The register of each (repeat, register of the atom): element minus atom is one start, in all threads and elements."""
         width, atom = self.storage.container.bits, self.atom
         number, inside = (atom.positions // width, atom.positions % width) if atom.element_bits else (np.arange(atom.size), 0)
-        first = np.unique(number, return_index=True)[1]
+        order = np.argsort(number, kind="stable")
+        first = order[np.diff(number[order], prepend=-1) != 0]  # the first element of each register
         starts = positions - inside
         slots = starts[0][:, first] // width
         wrong = starts != slots[:, number] * width

@@ -28,7 +28,7 @@ def lanes_of(sums, rows, n, m, cta_group):
     return sums
 
 
-def product(dtype, other, m, n, a_major, b_major, span, cta_group=1, depth=2):
+def product(dtype, other, m, n, a_major, b_major, span, cta_group=1, depth=2, a_in_tensor_memory=False):
     """A kernel that multiplies one tile: A (m, K) and B (n, K), or their transposes, C (m, n)."""
     bits = dtype.bits
     kind = {16: "f16", 32: "tf32", 8: "f8f6f4"}[bits]
@@ -46,7 +46,8 @@ def product(dtype, other, m, n, a_major, b_major, span, cta_group=1, depth=2):
     ):  # fmt: skip
         a, b = (px.shared(shapes[name], type, layout=blocked(*shapes[name], span, bits)) for name, type in (("a", dtype), ("b", other)))
         done = px.mbarrier(1)
-        memory = px.tensor_memory(max(32, 1 << (width - 1).bit_length()), cta_group=cta_group)
+        used = width + (K * bits // 32 if a_in_tensor_memory else 0)
+        memory = px.tensor_memory(max(32, 1 << (used - 1).bit_length()), cta_group=cta_group)
         rank = px.sreg.cluster_ctarank
         for tile, given in ((a, A), (b, B)):
             lines, units = tile.shape[0], tile.shape[1] * bits // 128
@@ -74,17 +75,30 @@ def product(dtype, other, m, n, a_major, b_major, span, cta_group=1, depth=2):
             px.tile.apply("cvt.rn.f32.u32", held[:, column : column + 1], px.tid.x * 4 + 1000 * column, scope="cta")
         px.tile.apply("tcgen05.st.sync.aligned.32x32b.x8.b32", cells.view(4, 32, width // 8, 8).permute(0, 2, 1, 3),
                       words.view(4, 32, width // 8, 8).permute(0, 2, 1, 3), scope="cta")  # fmt: skip
+        if a_in_tensor_memory:
+            left = memory.tile((128, K), dtype, column=width)
+            lines = K * bits // 32
+            own = px.local((128, lines), b32, layout=S[(128, lines) : (1 @ tx, 1)])
+            # Lane l has the row of A that its product takes from there: of 64 rows 16 in every 32 lanes, or all of them twice.
+            line = px.tid.x // 32 * 16 + px.tid.x % 16 if (m, cta_group) == (64, 1) else px.tid.x % rows
+            for column in range(lines):
+                px.tile.apply("mov.b32", own[:, column : column + 1], px.ptx["ld.shared.b32"](a[line].view(b32)[column]), scope="cta")
+            pair = left.view(b32).view(4, 32, lines), own.view(4, 32, lines)
+            px.tile.apply(f"tcgen05.st.sync.aligned.32x32b.x{lines}.b32", *pair, scope="cta")
         px.tcgen05_wait("st")
         px.tcgen05_fence("before")
         px.syncthreads() if cta_group == 1 else px.cluster_sync()
         px.tcgen05_fence("after")
         with px.if_((px.tid.x == 0) & (rank == 0)):
-            left = a if a_major == "k" else a.permute(1, 0)
+            if a_in_tensor_memory:
+                left = lanes_of(left, rows, K, m, 1) if m == 64 else left
+            else:
+                left = a if a_major == "k" else a.permute(1, 0)
             right = b if b_major == "k" else b.permute(1, 0)
             px.tile.apply(
                 f"tcgen05.mma.cta_group::{cta_group}.kind::{kind}",
                 lanes_of(cells, rows, n, m, cta_group).view(1, 1, rows, n),
-                left.rearrange("m (s k) -> s m k", k=k).view(1, K // k, rows, k),
+                left.rearrange("m (s k) -> s m k", k=k).view(1, K // k, left.shape[0], k),
                 right.rearrange("n (s k) -> s n k", k=k).view(1, K // k, share, k),
                 enable_input_d=1,
                 scope="thread",
@@ -104,9 +118,9 @@ def product(dtype, other, m, n, a_major, b_major, span, cta_group=1, depth=2):
     return kernel, K, width
 
 
-def check(dtype=bf16, other=None, m=128, n=32, a_major="k", b_major="k", span=128, cta_group=1, seed=0):
+def check(dtype=bf16, other=None, m=128, n=32, a_major="k", b_major="k", span=128, cta_group=1, seed=0, **options):
     other = other or dtype
-    kernel, K, width = product(dtype, other, m, n, a_major, b_major, span, cta_group)
+    kernel, K, width = product(dtype, other, m, n, a_major, b_major, span, cta_group, **options)
     rng = np.random.default_rng(seed)
     a, b = (rng.integers(-3, 4, (extent, K)).astype(of.numpy) for extent, of in ((m, dtype), (n, other)))
     given = []
@@ -146,6 +160,12 @@ def test_products_of_every_type(dtype, other):
 @pytest.mark.parametrize("b_major", ["k", "mn"])
 def test_products_of_every_major_and_swizzle(a_major, b_major, span):
     check(n=64, a_major=a_major, b_major=b_major, span=span)
+
+
+@pytest.mark.parametrize(("m", "n", "cta_group"), [(64, 16, 1), (128, 32, 1), (128, 32, 2), (256, 32, 2)])
+@pytest.mark.parametrize("dtype", [bf16, e4m3], ids=str)
+def test_products_of_a_matrix_in_tensor_memory(dtype, m, n, cta_group):
+    check(dtype, m=m, n=n, cta_group=cta_group, span=0, a_in_tensor_memory=True)
 
 
 # ---- moves ------------------------------------------------------------------------------------------------------------
@@ -212,6 +232,39 @@ def test_moves_of_sixteen_lanes_are_the_inverse_of_rows(shape, loads):
             memory.dealloc()
 
     given, found = np.random.default_rng(1).integers(0, 1 << 32, (128, 16), np.uint32), np.zeros((128, 16), np.uint32)
+    kernel(given, found)
+    np.testing.assert_array_equal(found, given)
+    assemble(kernel.ptx())
+
+
+def test_a_runtime_column_and_two_warpgroups():
+    """Two accumulators side by side, chosen at run time; each warpgroup takes one."""
+
+    @px.kernel(grid=1, block=256, target="sm_100a")
+    def kernel(A: px.Tensor((2, 128, 16), u32, align=16), B: px.Tensor((2, 128, 16), u32, align=16)):
+        memory = px.tensor_memory(32)
+        with px.if_(px.tid.x < 32):
+            memory.alloc()
+        px.tcgen05_fence("before")
+        px.syncthreads()
+        px.tcgen05_fence("after")
+        group = px.warp_uniform(px.tid.x // 128)
+        own = memory.tile((128, 32), u32).rearrange("l (s n) -> s l n", s=2)[group].view(4, 32, 16)
+        rows = px.local((128, 16), u32, layout=S[(128, 16) : (1 @ tid_in_wg, 1)])
+        px.tile.apply("ld.global.v4.u32", rows.view(128, 4, 4), A[group].view(128, 4, 4), scope="warpgroup")
+        px.tile.apply("tcgen05.st.sync.aligned.32x32b.x16.b32", own, rows.view(4, 32, 16), scope="warpgroup")
+        px.tcgen05_wait("st")
+        back = px.local((128, 16), u32, layout=S[(128, 16) : (1 @ tid_in_wg, 1)])
+        px.tile.apply("tcgen05.ld.sync.aligned.32x32b.x16.b32", back.view(4, 32, 16), own, scope="warpgroup")
+        px.tcgen05_wait("ld")
+        px.tile.apply("st.global.v4.u32", B[group].view(128, 4, 4), back.view(128, 4, 4), scope="warpgroup")
+        px.tcgen05_fence("before")
+        px.syncthreads()
+        with px.if_(px.tid.x < 32):
+            memory.dealloc()
+
+    given = np.arange(4096, dtype=np.uint32).reshape(2, 128, 16)
+    found = np.zeros_like(given)
     kernel(given, found)
     np.testing.assert_array_equal(found, given)
     assemble(kernel.ptx())
