@@ -205,8 +205,11 @@ def parameter_line(code: CodeType, name: str) -> Where:
     return head if found is None else _Line(code, 0, found.lineno)
 
 
-def assigned_name(where: Where | None) -> str:
-    """The name that the statement at a place binds to what it computes there; empty where there is no single one."""
+def assigned_name(where: Where | None, *, whole: bool = False) -> str:
+    """The name that the statement at a place binds to what it computes there; empty where there is no single one.
+
+    With `whole`, also empty where what is computed there is a part of what the statement binds (as far as Python knows columns).
+    """
     if where is None:
         return ""
     try:
@@ -214,8 +217,19 @@ def assigned_name(where: Where | None) -> str:
     except TraceError:
         return ""
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
-        return statement.targets[0].id
+        return "" if whole and _is_part(statement.value, where) else statement.targets[0].id
     return _unpacked_name(statement, where) if isinstance(statement, ast.Assign) else ""
+
+
+def _is_part(value: ast.expr, where: Where) -> bool:
+    """Whether what runs at a place is known to be a part of this expression and not all of it."""
+    positions = getattr(where.code, "co_positions", None)
+    if positions is None:
+        return False
+    line, last, column, end = next(islice(positions(), where.lasti // 2, None), (None,) * 4)
+    return None not in (line, last, column, end) and (line, column, last, end) != (
+        value.lineno, value.col_offset, value.end_lineno, value.end_col_offset,
+    )  # fmt: skip
 
 
 def _unpacked_name(statement: ast.Assign, where: Where) -> str:

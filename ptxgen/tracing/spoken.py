@@ -28,7 +28,7 @@ def _name(builder: Builder, register: str) -> str:
         if getattr(mutable.operand, "name", "") == register:
             return assigned_name(mutable.where)
     instruction = next(_writers(builder, register), None)
-    return "" if instruction is None else _source(instruction) or assigned_name(instruction.where)
+    return "" if instruction is None else _source(instruction) or assigned_name(instruction.where, whole=True)
 
 
 def _writers(builder: Builder, register: str) -> Iterator[ir.Instruction]:

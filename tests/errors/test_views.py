@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,21 @@ def test_runtime_sub_past_the_end():
   line: <source>
   why: it leaves the tensor for tid.x = 126
   legal: guard it: with px.if_(tid.x + 3 < 128): ...; or make the extents divide
+""")
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="columns of running code are known since Python 3.11")
+def test_a_part_of_a_statement_does_not_go_by_its_name():
+    @px.kernel(grid=lambda n: n, block=128)
+    def kernel(A: px.Tensor((n,), f32), c: u32):
+        row = A[c * 256 + 1]  # <- here
+        px.ptx.ld.global_.f32(row)
+
+    refused(TraceError, kernel, """
+<here>: index %r1 + 1 of axis 0 of A[n] f32 in .global is not proved to be below n
+  line: <source>
+  why: it leaves the tensor for %r1 = 0, n = 1
+  legal: guard it: with px.if_(%r1 + 1 < n): ...; or make the extents divide
 """)
 
 
