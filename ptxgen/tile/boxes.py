@@ -29,6 +29,7 @@ from ptxgen.tracing.views import Memory, View
 
 __all__ = ["BoxImageOperand", "TensorMapOperand"]
 
+_SPANS: dict[Swizzle | None, int] = {None: 0, Swizzle.B32: 32, Swizzle.B64: 64, Swizzle.B128: 128}  # bytes
 _ALIGN = 128  # bytes, ISA 5.5.4: the shared side of a tensor copy
 
 
@@ -53,7 +54,9 @@ class BoxImageOperand(TileOperand):
         shape = tuple(int(extent) for extent in view.shape)  # type: ignore[arg-type]
         table = view.layout.table()
         found = table.linear.ravel() - table.linear.ravel()[0]
-        wanted = np.arange(prod(shape)) * view.dtype.bits
+        row = next((extent for extent in reversed(shape) if extent > 1), 1)
+        pitch = max(8 * _SPANS.get(view.layout.swizzle, 0), row * view.dtype.bits)  # short rows leave the rest of the span alone
+        wanted = np.add.outer(np.arange(prod(shape) // row) * pitch, np.arange(row) * view.dtype.bits).ravel()
         if view.layout.swizzle not in (None, Swizzle.B32, Swizzle.B64, Swizzle.B128):
             raise refuse(
                 self.match, self.name, f"{view!r} has the swizzle {view.layout.swizzle}",
@@ -67,11 +70,13 @@ class BoxImageOperand(TileOperand):
             if len(wrong):
                 one, other = int(found[wrong[0]]) // 8, int(wanted[wrong[0]]) // 8
                 example = f"element {at} lies {one} bytes behind the first, the copy puts it {other} behind"
-            raise refuse(
-                self.match, self.name, f"{view!r} is not dense and row-major",
-                rule="a tensor copy writes its box without gaps, last axis first", example=example,
-                legal="a px.shared tile of the box's shape, or one stage of it",
-            )  # fmt: skip
+            if pitch == row * view.dtype.bits:
+                problem, rule = "is not dense and row-major", "a tensor copy writes its box without gaps, last axis first"
+                legal = "a px.shared tile of the box's shape, or one stage of it"
+            else:
+                problem, rule = "is not in rows as wide as its swizzle", "under a swizzle the rows of a box lie the swizzle's width apart"
+                legal = f"a px.shared tile with rows of {pitch // view.dtype.bits} elements, and [..., :{row}] of it"
+            raise refuse(self.match, self.name, f"{view!r} {problem}", rule=rule, example=example, legal=legal)
 
     def _start(self, group: Group) -> Addresses:
         view = self.view
