@@ -50,13 +50,18 @@ PRODUCTS = [
 ]  # fmt: skip
 
 
+# A scope, and how many warps the block has.
+PLACES = [
+    {"scope": scope, "warps": warps} for scope, counts in (("warp", (1, 2, 3)), ("cta", (2, 3)), ("warpgroup", (4, 8))) for warps in counts
+]
+
+
 @st.composite
 def warp_products(draw):
     """Parameters of `warp_product`."""
     return {
         "types": draw(st.sampled_from(PRODUCTS)),
-        **draw(st.sampled_from([{"scope": "warp", "warps": w} for w in (1, 2, 3)] + [{"scope": "cta", "warps": w} for w in (2, 3)]
-                               + [{"scope": "warpgroup", "warps": w} for w in (4, 8)])),
+        **draw(st.sampled_from(PLACES)),
         "repeats": draw(st.tuples(st.integers(1, 2), st.integers(1, 3), st.integers(1, 3))),
         "source": draw(st.sampled_from(["global", "shared", "ldmatrix", "ldmatrix"])),
         "span": draw(st.sampled_from(sorted(SWIZZLES))),
@@ -343,3 +348,200 @@ def test_products_of_warpgroups_of_every_major(majors, span):
 @drawn(40)
 def test_products_of_warpgroups(case):
     group_product(**case)
+
+
+# ---- matrices on their way --------------------------------------------------------------------------------------------
+
+
+@st.composite
+def moves(draw):
+    """Parameters of `move`."""
+    return {
+        **draw(st.sampled_from(PLACES)),
+        "repeats": draw(st.tuples(st.integers(1, 3), st.integers(1, 2))),
+        "numbers": draw(st.tuples(st.sampled_from([1, 2, 4]), st.sampled_from([1, 2, 4]))),
+        "turned": draw(st.tuples(st.booleans(), st.booleans())),
+        "spans": draw(st.tuples(st.sampled_from(sorted(SWIZZLES)), st.sampled_from(sorted(SWIZZLES)))),
+        "stages": draw(st.sampled_from([None, 2])),
+        "margin": draw(st.sampled_from([0, 8])),
+    }
+
+
+def move(scope, warps, repeats, numbers, turned, spans, stages, margin):
+    """Each warp loads matrices of its own by ldmatrix and stores them by stmatrix, either of them transposing or not."""
+    m, s = repeats[0], 4 * repeats[1]
+    count = {"warp": 1, "warpgroup": 4, "cta": warps}[scope]
+    g, lead = ("w ", (count,)) if count > 1 else ("", ())
+    axis = wid_in_wg if scope == "warpgroup" else warpid
+    shape = warps, 8 * m, 8 * s
+    exchanged = turned[0] != turned[1]
+    target = (warps, shape[2], shape[1]) if exchanged else shape
+    one = (((4, 2), 8), ((1 @ laneid, 1), 4 @ laneid)) if turned[0] else ((8, (4, 2)), (4 @ laneid, (1 @ laneid, 1)))
+
+    @px.kernel(grid=1, block=32 * warps, target="sm_90")
+    def kernel(X: px.Tensor(shape, b16, align=16), Y: px.Tensor(target, b16, align=16), stage: px.u32):
+        part = px.warp_uniform(px.tid.x // 32) // count
+
+        def mine(matrix):
+            return matrix.rearrange("(p w) r c -> p w r c", w=count)[part] if lead else matrix[part]
+
+        tiles = []
+        for (number, rows, columns), span in zip((shape, target), spans):
+            width = span // 2
+            whole = number, rows + margin, -(-(columns + margin) // width) * width
+            tile = px.shared(whole, b16, layout=px.Layout(S[whole], swizzle=SWIZZLES[span]), stages=stages)
+            tiles.append((tile if stages is None else tile[stage % stages])[:, margin:, margin : margin + columns])
+        copy_in(X, tiles[0])
+        px.syncthreads()
+        extents, strides = (*lead, m, s, *one[0]), (*((1 @ axis,) if lead else ()), 2 * s, 2, *one[1])
+        held = px.local((*lead, m, s, 8, 8), b16, container=b32, layout=S[tuple(extents) : tuple(strides)])
+        source = mine(tiles[0]).rearrange(f"{g}(m r) (s c) -> {g}m s r c", r=8, c=8)
+        x, trans = numbers[0], ".trans" if turned[0] else ""
+        cut = *lead, m, s // x, x, 8, 8
+        px.tile.apply(f"ldmatrix.sync.aligned.m8n8.x{x}{trans}.shared.b16", held.view(*cut), source.view(*cut), scope=scope)
+        x, trans = numbers[1], ".trans" if turned[1] else ""
+        cut, last = (*lead, m, s // x, x, 8, 8), "c r" if exchanged else "r c"
+        stored = "(s c) (m r)" if exchanged else "(m r) (s c)"
+        result = mine(tiles[1]).rearrange(f"{g}{stored} -> {g}m s {last}", r=8, c=8)
+        held = held.rearrange(f"{g}m s r c -> {g}m s {last}")
+        px.tile.apply(f"stmatrix.sync.aligned.m8n8.x{x}{trans}.shared.b16", result.view(*cut), held.view(*cut), scope=scope)
+        px.syncthreads()
+        words, out = tiles[1].view(b32), Y.view(b32)
+        for row in px.range(px.tid.x, warps * target[1], 32 * warps):
+            with px.if_(row < warps * target[1]):
+                for column in range(target[2] // 2):
+                    place = row // target[1], row % target[1], column
+                    px.ptx["st.global.b32"](out[place], px.ptx["ld.shared.b32"](words[place]))
+
+    x = np.random.default_rng(7).integers(0, 1 << 16, shape).astype(np.uint16)
+    y = np.zeros(target, np.uint16)
+    kernel(x, y, 4)
+    np.testing.assert_array_equal(y, x.swapaxes(1, 2) if exchanged else x)
+
+
+@pytest.mark.parametrize("turned", [(False, False), (False, True), (True, False), (True, True)])
+@pytest.mark.parametrize("span", sorted(SWIZZLES))
+def test_moves_of_matrices(turned, span):
+    move("cta", 2, (3, 1), (4, 2), turned, (span, span), 3, 8)
+
+
+@given(moves())
+@drawn(25)
+def test_moves(case):
+    move(**case)
+
+
+# ---- copies that go on by themselves ----------------------------------------------------------------------------------
+
+
+@st.composite
+def boxes(draw):
+    """Parameters of `box_copy`."""
+    dtype = draw(st.sampled_from(["u8", "f16", "f32"]))
+    rank = draw(st.integers(1, 3))
+    size = DTYPES[dtype].bits // 8
+    span = draw(st.sampled_from(sorted(SWIZZLES)))
+    inner = draw(st.integers(1, span // 16)) * 16 // size
+    return {
+        "dtype": dtype,
+        "extents": (*(draw(st.integers(1, 20)) for _ in range(rank - 1)), draw(st.integers(1, 6)) * 16 // size),
+        "box": (*(draw(st.integers(1, 9)) for _ in range(rank - 1)), inner),
+        "starts": [(*(draw(st.integers(-6, 20)) for _ in range(rank - 1)), draw(st.integers(-2, 6)) * 16 // size) for _ in range(2)],
+        "order": draw(st.permutations(range(rank - 1))),
+        "span": span,
+        "stages": draw(st.sampled_from([None, 2, 3])),
+    }
+
+
+def windowed(array, starts, box):
+    """What a box holds, zeros outside of the array."""
+    found = np.zeros(box, array.dtype)
+    for index in np.ndindex(*box):
+        place = tuple(start + one for start, one in zip(starts, index))
+        if all(0 <= one < extent for one, extent in zip(place, array.shape)):
+            found[index] = array[place]
+    return found
+
+
+def box_copy(dtype, extents, box, starts, order, span, stages):
+    """A box of a tensor, whose outer axes are permuted, into a swizzled stage, read there, and out to another place of another tensor."""
+    rank, element = len(extents), DTYPES[dtype]
+    size = element.bits // 8
+    order = (*order, rank - 1)
+    dims = [px.dim(f"d{axis}") for axis in range(rank - 1)] + [px.dim(f"d{rank - 1}", multiple_of=16 // size)]
+    lines, width = int(np.prod(box[:-1])), span // size
+    moved = "abc"[: rank - 1]
+    merge = f"({' '.join(moved)}) z -> {' '.join(moved)} z"
+    sizes = dict(zip(moved, box))
+    word, bare = f"b{element.bits}", getattr(px, f"b{element.bits}")
+
+    @px.kernel(grid=1, block=32, target="sm_90")
+    def kernel(
+        A: px.Tensor(dims, element, align=16), B: px.Tensor(dims, element, align=16), C: px.Tensor((lines, box[-1]), element),
+        at: px.Tensor((2, rank), px.s32), stage: px.u32,
+    ):  # fmt: skip
+        layout = px.Layout(S[(lines, width)], swizzle=SWIZZLES[span])
+        tile = px.shared((lines, width), element, layout=layout, stages=stages, align=1024)
+        tile = (tile if stages is None else tile[stage % stages])[:, : box[-1]]
+        landed = px.mbarrier(1)
+        from_, to = (tuple(px.ptx["ld.global.s32"](at[row, axis]) for axis in range(rank)) for row in range(2))
+        image = tile.rearrange(merge, **sizes) if rank > 1 else tile.view(box[-1])
+        with px.if_(px.tid.x == 0):
+            landed.init()
+            px.fence_mbarrier_init()
+            landed.arrive_expect_tx(lines * box[-1] * size)
+            load = f"cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+            px.tile.apply(load, image, A.permute(*order).box(from_, box), landed, scope="thread")
+            landed.wait(0)
+            px.tile.apply(
+                f"cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group", B.permute(*order).box(to, box), image, scope="thread"
+            )
+            px.bulk_commit()
+            px.bulk_wait(0)
+        px.syncthreads()
+        landed.wait(0)
+        for line in px.range(px.tid.x, lines, 32):
+            with px.if_(line < lines):
+                for column in range(box[-1]):
+                    px.ptx[f"st.global.{word}"](C.view(bare)[line, column], px.ptx[f"ld.shared.{word}"](tile.view(bare)[line, column]))
+
+    rng = np.random.default_rng(3)
+    stored = [extents[order.index(axis)] for axis in range(rank)]
+    a, b = (rng.integers(1, 200, stored).astype(numpy_of(dtype)) for _ in range(2))
+    seen, wanted = a.transpose(order), b.copy()
+    copied = windowed(seen, starts[0], box)
+    for index in np.ndindex(*box):
+        place = tuple(start + one for start, one in zip(starts[1], index))
+        if all(0 <= one < extent for one, extent in zip(place, extents)):
+            wanted.transpose(order)[place] = copied[index]
+    c = np.zeros((lines, box[-1]), numpy_of(dtype))
+    kernel(a, b, c, np.array(starts, np.int32), 5)
+    np.testing.assert_array_equal(c, copied.reshape(c.shape))
+    np.testing.assert_array_equal(b, wanted)
+
+
+def test_a_box_over_the_edges():
+    box_copy("f16", (7, 5, 24), (3, 2, 16), [(-1, 4, 16), (5, -1, -8)], (1, 0), 32, 2)
+
+
+def test_rows_shorter_than_the_swizzle_keep_their_distance():
+    """The hardware leaves the rest of each span alone, so a tile of dense rows is another image."""
+    box_copy("u8", (8, 32), (6, 16), [(1, 16), (0, 0)], (0,), 32, None)
+
+    def dense(A: px.Tensor((8, 32), px.u8, align=16)):
+        tile = px.shared((6, 16), px.u8, layout=px.Layout(S[6, 16], swizzle=px.Swizzle.B32), align=256)
+        landed = px.mbarrier(1)
+        with px.if_(px.tid.x == 0):
+            landed.init()
+            load = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+            px.tile.apply(load, tile, A.box((0, 0), (6, 16)), landed, scope="thread")
+
+    with pytest.raises(px.InstructionError, match="lies 16 bytes behind the first, the copy puts it 32 behind") as refused:
+        px.kernel(grid=1, block=32)(dense).ptx()
+    assert "legal: a px.shared tile with rows of 32 elements, and [..., :16] of it" in str(refused.value)
+
+
+@given(boxes())
+@drawn(25)
+def test_boxes(case):
+    box_copy(**case)
