@@ -15,10 +15,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import ptxgen as px
+from benchmarks.gemm import example
 from benchmarks.machine import machine
 from ptxgen import S, f32, laneid, warpid
 
@@ -44,17 +46,22 @@ def additions() -> None:
         total += number
 
 
-def import_milliseconds(names: str = "px") -> float:
-    """`import ptxgen` over numpy, and what loads the names: the median of fresh interpreters that find the bytecode cached."""
-    text = f"import time, numpy; start = time.process_time(); import ptxgen as px; {names}; print(time.process_time() - start)"
+def first_milliseconds(before: str, text: str) -> float:
+    """The processor time of statements behind others, the median of fresh interpreters that find the bytecode cached."""
+    timed = f"{before}; import time; start = time.process_time(); {text}; print(time.process_time() - start)"
     with tempfile.TemporaryDirectory() as cache:
         settings = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": cache}
 
         def run() -> float:
-            return float(subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, env=settings).stdout)
+            return float(subprocess.run([sys.executable, "-c", timed], capture_output=True, text=True, check=True, env=settings).stdout)
 
         run()
         return 1e3 * statistics.median(run() for _ in range(9))
+
+
+def import_milliseconds(names: str = "px") -> float:
+    """`import ptxgen` over numpy, and what loads the names."""
+    return first_milliseconds("import numpy", f"import ptxgen as px; {names}")
 
 
 registers = px.Layout(S[(2, 32, 3, 4) : (1 @ warpid, 1 @ laneid, 4, 1)])
@@ -71,6 +78,15 @@ def add_one() -> str:
         px.tile.apply("st.global.v4.b32", B, r, scope="cta")
 
     return add_one_tile.ptx(comments=False)
+
+
+loaded = cache(example)
+
+
+def hopper_gemm() -> str:
+    """examples/hopper_gemm.py from nothing to text, with its Python lines."""
+    text: str = loaded().gemm().ptx()
+    return text
 
 
 def many_repeats(repeats: int) -> str:
@@ -119,7 +135,10 @@ def measure() -> dict[str, float | None]:
         "import over numpy, ms": import_milliseconds(),
         "import and the names of a kernel, ms": import_milliseconds("px.kernel, px.Tensor, px.f32, px.S, px.local, px.tile"),
         "trace + write of add_one_tile, ms": 1e3 * seconds(add_one),
-        "lines of its text": float(len(add_one().splitlines())),
+        "lines of the text of add_one_tile": float(len(add_one().splitlines())),
+        "trace + write of hopper_gemm, ms": 1e3 * seconds(hopper_gemm, 15),
+        "the same, the first time, ms": first_milliseconds("from benchmarks.trace import hopper_gemm", "hopper_gemm()"),
+        "lines of the text of hopper_gemm": float(len(hopper_gemm().splitlines())),
         "pyptx: trace + emit of its vector add, ms": pyptx_milliseconds(),
         "an apply repeat, us an instruction": per_instruction(many_repeats, 8, REPEATS, 2),
         "a raw instruction, us": per_instruction(many_raw, 8, 4 * REPEATS, 1),

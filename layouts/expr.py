@@ -39,7 +39,7 @@ class Symbol:
         For an empty range or a divisor below 1.
     """
 
-    __slots__ = ("divisor", "hi", "key", "lo", "name", "order")
+    __slots__ = ("_hash", "divisor", "hi", "key", "lo", "name", "order")
     __array_ufunc__ = None  # NumPy integers defer to our operators
 
     def __init__(self, name: str, lo: int | None = 0, hi: int | None = None, divisor: int = 1, key: Hashable = None) -> None:
@@ -54,7 +54,8 @@ class Symbol:
         self.divisor = divisor
         serial = next(_serials)
         self.key: Hashable = serial if key is None else (type(key), key)
-        self.order = (name, serial if key is None else hash(self.key))
+        self._hash = hash(self.key)
+        self.order = (name, self._hash)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Symbol):
@@ -62,7 +63,7 @@ class Symbol:
         return other == Expr.of(self) if isinstance(other, Expr) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self.key)
+        return self._hash
 
     def __repr__(self) -> str:
         return self.name
@@ -404,12 +405,15 @@ def _related(goal: Expr, facts: Sequence[Scalar | Symbol]) -> list[Expr]:
     related: list[Expr] = []
     left = [fact for fact in map(Expr.of, facts) if fact.terms]
     while True:
-        near = [fact for fact in left if not reached.isdisjoint(fact.symbols)]
+        near: list[Expr] = []
+        far: list[Expr] = []
+        for fact in left:
+            (far if reached.isdisjoint(fact.symbols) else near).append(fact)
         if not near:
             return related
         related += near
-        left = [fact for fact in left if reached.isdisjoint(fact.symbols)]
-        reached.update(symbol for fact in near for symbol in fact.symbols)
+        left = far
+        reached.update(*[fact.symbols for fact in near])
 
 
 def _refuted(goal: Expr, known: list[Expr]) -> bool:

@@ -69,7 +69,7 @@ class Region:
         Whether a condition chose one thread of each warp (`px.elect`).
     """
 
-    __slots__ = ("active", "divergent", "elected", "facts", "kind", "leaves", "numbered", "parent", "where", "written")
+    __slots__ = ("active", "divergent", "elected", "facts", "holding", "kind", "leaves", "numbered", "parent", "where", "written")
 
     def __init__(self, parent: Region | None, kind: str, where: Any, facts: Sequence[Expr] = ()) -> None:
         self.active: np.ndarray | None = None
@@ -79,6 +79,7 @@ class Region:
         self.kind = kind
         self.where = where
         self.facts = list(facts)
+        self.holding: tuple[tuple[int, int], np.ndarray | None] | None = None  # see `Builder.active_threads`
         self.numbered: dict[Hashable, Any] = {}
         self.written: dict[int, Any] = {}
         self.leaves = False
@@ -238,7 +239,6 @@ class Builder:
         self.targets = frozenset(FIRST_VERSION)
         self.values: dict[Symbol, Value] = {}
         self.thread_arrays: dict[Symbol, np.ndarray] = {}
-        self._true_in: dict[Expr, np.ndarray] = {}
         self._threads: np.ndarray | None = None
         self.mutable: list[Any] = []  # registers of px.reg that can be written here
         self.tiles: list[Any] = []  # register tiles
@@ -558,8 +558,9 @@ class Builder:
 
     def over_threads(self, expr: Expr) -> np.ndarray | None:
         """The value of an expression in every thread of a block, by linear index; None where it depends on more than the thread."""
-        if not all(symbol in self.thread_arrays for symbol in expr.symbols):
-            return None
+        for symbol in expr.symbols:
+            if symbol not in self.thread_arrays:
+                return None
         if any(not -_INT64 <= part < _INT64 for part in (*expr.terms.values(), *(bound or 0 for bound in expr.range()))):
             return None  # NumPy's integers do not hold it
         total = np.full(self.threads, 0, np.int64)
@@ -570,26 +571,22 @@ class Builder:
             total = total + term
         return total
 
-    def _where_true(self, fact: Expr) -> np.ndarray | None:
-        """The threads in which a fact is >= 0; None where that depends on more than the thread, as far as is known by now."""
-        found = self._true_in.get(fact)
-        if found is None:
-            values = self.over_threads(fact)
-            if values is not None:
-                found = self._true_in[fact] = values >= 0
-        return found
+    def _holding(self, region: Region) -> np.ndarray | None:
+        """The threads in which a region's own facts are >= 0, as far as they depend on the thread alone; None where none does."""
+        known = len(region.facts), len(self.thread_arrays)  # neither loses anything
+        if region.holding is None or region.holding[0] != known:
+            values = [array for array in map(self.over_threads, region.facts) if array is not None]
+            region.holding = known, np.all([array >= 0 for array in values], axis=0) if values else None
+        return region.holding[1]
 
     def active_threads(self) -> np.ndarray:
         """The threads that comparisons of thread indices with constants leave active here, by linear index, ascending."""
         active = np.ones(self.threads, dtype=bool)
-        for fact in self.facts():
-            holds = self._where_true(fact)
-            if holds is not None:
-                active &= holds
         region: Region | None = self.region
         while region is not None:
-            if region.active is not None:
-                active &= region.active
+            for mask in (self._holding(region), region.active):
+                if mask is not None:
+                    active &= mask
             region = region.parent
         return np.flatnonzero(active)
 
