@@ -263,8 +263,8 @@ class Layout:
         Raises
         ------
         LayoutError
-            When the last dimension is not contiguous, does not divide, or wider elements would be misaligned or cut
-            by the swizzle.
+            When elements are to be wider and the last dimension is not contiguous or does not divide, or they would be
+            misaligned or cut by the swizzle.
         """
         if self._unit != BIT:
             raise LayoutError("retype() needs positions in bits: bind(bits_per_element) first")
@@ -278,6 +278,8 @@ class Layout:
         self._check_granule(new_bits)
         last = coalesce(self._dims[-1])
         outer, (extent, stride) = (last[:-1], last[-1]) if last else ((), (1, AxisTerm.of(old_bits)))
+        if stride != AxisTerm.of(old_bits) and new_bits < old_bits:  # each element falls apart by itself
+            return self._with((*self._dims[:-1], (*last, (old_bits // new_bits, AxisTerm.of(new_bits)))))
         if stride != AxisTerm.of(old_bits):
             raise LayoutError(
                 f"the last dimension of {self!r} is not contiguous: its elements of {old_bits} bits are {stride} bits apart"

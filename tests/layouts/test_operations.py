@@ -218,6 +218,16 @@ def test_retype_is_numpys_view(narrow, ratio, rows, data):
     assert split.retype(narrow, wide) == layout
 
 
+def test_elements_fall_apart_wherever_they_lie():
+    """Narrower elements need no contiguous dimension: each element is split by itself."""
+    halves = Layout(S[(4, 8) : (1, 4)]).bind(32).retype(32, 16)
+    assert halves.shape == (4, 16)
+    for row, column, half in np.ndindex(4, 8, 2):
+        assert halves(row, 2 * column + half) == {m: 32 * (row + 4 * column) + 16 * half}
+    owned = Layout(S[(8, 4) : (4 @ tx, 1 @ tx)]).bind(32).retype(32, 16)
+    assert owned.shape == (8, 8) and owned(3, 5) == {m: 16, tx: 14}
+
+
 def test_retype_through_a_swizzle_keeps_the_bytes():
     """A bf16 tile seen as f32: each f32 is where its two bf16 halves are."""
     halves = Layout(S[(8, 64)], swizzle=Swizzle.B128).bind(16)
