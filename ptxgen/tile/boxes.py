@@ -85,14 +85,17 @@ class BoxImageOperand(TileOperand):
         first = table.linear.ravel()[:1].reshape(1, 1)
         align = max(_ALIGN, view.layout.swizzle.period if view.layout.swizzle is not None else 1)
         symbols = {mono: values.ravel()[:1].reshape(1, 1) for mono, values in table.symbols.items()}
-        steps = [int(values[0, 0]) * Expr({mono: 1}).divisor() // 8 for mono, values in symbols.items()]
-        off = next((one for one in (int(first[0, 0]) // 8, view.storage.align, *steps) if one % align), None)
-        if off is not None:
-            raise refuse(
-                self.match, self.name, f"{view!r} is not known to begin at a multiple of {align} bytes",
-                rule=f"the shared side of a tensor copy is aligned to {_ALIGN} bytes, and to the period of its swizzle",
-                example=f"it may begin {off % align} bytes behind a multiple of {align}", legal=f"px.shared(..., align={align})",
-            )  # fmt: skip
+        starts = [(view.storage.align, f"px.shared(..., align={align})")]
+        starts += [(int(first[0, 0]) // 8, f"a part that begins at a multiple of {align} bytes")]
+        for mono, values in symbols.items():
+            starts += [(int(values[0, 0]) * Expr({mono: 1}).divisor() // 8, f"stages a multiple of {align} bytes apart")]
+        for start, legal in starts:
+            if start % align:
+                raise refuse(
+                    self.match, self.name, f"{view!r} is not known to begin at a multiple of {align} bytes",
+                    rule=f"the shared side of a tensor copy is aligned to {_ALIGN} bytes, and to the period of its swizzle",
+                    example=f"it may begin {start % align} bytes behind a multiple of {align}", legal=legal,
+                )  # fmt: skip
         return Addresses(view.builder, group, view, first, first, symbols, True, swizzled=False)
 
     def given(self) -> Given:
@@ -131,13 +134,20 @@ class TensorMapOperand(TileOperand):
         return Given("address", repr(self.box), items=(vector,))
 
     def render(self, repeats: int) -> list[ir.Operand]:
+        from ptxgen.runtime.tensormap import TensorMapError
+
         box, builder = self.box, self.box.view.builder
         try:
             declared = builder.tensor_map(
                 box.storage, box.shape, layout=box.view.layout, dtype=box.dtype, swizzle=self.image.layout.swizzle
             )
         except LayoutError as error:
-            raise refuse(self.match, self.name, str(error), rule="a tensor map describes a tensor by extents and strides") from None
+            rule = "a tensor map describes a tensor by extents and strides"
+            raise refuse(self.match, self.name, str(error.args[0]), rule=rule, legal=error.legal) from None
+        except TensorMapError as error:
+            problem, _, legal = str(error.args[0]).partition(". Fix: ")
+            rule = f"a tensor map keeps to the limits of its encoding ({error.rule})"
+            raise refuse(self.match, self.name, problem, rule=rule, legal=legal) from None
         coordinates = tuple(materialize(builder, Expr.of(start), 32).operand for start in reversed(box.starts))
         address = declared.address.operand
         assert isinstance(address, ir.Reg)

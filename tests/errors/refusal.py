@@ -29,7 +29,7 @@ def refused(error: type[PtxgenError], program: Kernel | Callable[[], Any], expec
         run()
     frame = inspect.currentframe()
     assert frame is not None and frame.f_back is not None
-    assert str(caught.value) == _filled(expected.strip("\n"), frame.f_back)
+    assert str(caught.value) == filled(expected.strip("\n"), frame.f_back)
     assert type(caught.value) is error
     if isinstance(caught.value, InstructionError):
         assert caught.value.rule and caught.value.legal
@@ -38,7 +38,7 @@ def refused(error: type[PtxgenError], program: Kernel | Callable[[], Any], expec
     assert active() is None
 
 
-def _filled(expected: str, caller: FrameType) -> str:
+def filled(expected: str, caller: FrameType) -> str:
     """The expected message with the places and texts of marked lines."""
     lines, first = inspect.getsourcelines(caller.f_code)
     for name in ("here", "there"):
