@@ -141,7 +141,7 @@ def _summed(dims: tuple[Dims, ...], shape: tuple[int, ...]) -> tuple[dict[_Key, 
     return reach, {key: _spread(total, shape) for key, total in totals.items()}
 
 
-_KEPT = 1 << 16  # elements of the largest tables that are kept
+_KEPT = 1 << 14  # elements of the largest tables that are kept
 _kept_sums = lru_cache(maxsize=64)(_summed)  # symbols are equal by key whatever their ranges, so what holds them is not kept
 
 
