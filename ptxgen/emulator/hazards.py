@@ -142,6 +142,22 @@ class Hazards:
                 if writes:
                     self.barrier_arrived(("strong", cluster), part)
 
+    # ---- moments ------------------------------------------------------------------------------------------------------
+
+    def moment(self, thread: int) -> tuple[int, int]:
+        """The warp of a thread, and its clock: when what it does now happens."""
+        row = int(self._clocks.row[thread])
+        return row, int(self._clocks.now[row])
+
+    def ordered(self, moment: tuple[int, int], thread: int) -> bool:
+        """Whether something that a warp of the same cluster did comes before what a thread does now."""
+        row, clock = moment
+        own = int(self._clocks.row[thread])
+        return row == own or bool(self._clocks.known[0, own, self._clocks.slot[row]] >= clock)
+
+    def warp_named(self, moment: tuple[int, int]) -> str:
+        return self._warp(moment[0])
+
     # ---- mbarriers ----------------------------------------------------------------------------------------------------
 
     def barrier_made(self, barrier: MBarrier, thread: int) -> None:

@@ -90,6 +90,7 @@ class TensorMemory:
         self._operations = 0
         self._loads: list[_Load] = []
         self._stores: list[tuple[int, Cells]] = []
+        self._uses: dict[tuple[int, int, int], tuple[tuple[int, int], Instruction]] = {}
         self._cta_group: tuple[int, Instruction] | None = None
 
     def _report(self, kind: str, message: str, statement: Instruction, threads: Array, subject: str = "") -> None:
@@ -146,12 +147,30 @@ class TensorMemory:
             self._report("tensor memory", message, statement, np.array([thread]), "free")
             return
         self._check_reads(Cells(block, np.arange(LANES)[:, None], np.arange(start, start + size)), statement, thread)
+        self._check_uses(block, start, size, statement, thread)
         del self._allocations[found]
         self._owner[block, start : start + size] = 0
         self._freed[block, start : start + size] = True
         waiting, self._waiting = self._waiting, []
         for group, _, _ in waiting:
             self._wave.pool.push(group)
+
+    def _used(self, cells: Cells, statement: Instruction, thread: int) -> None:
+        """A warp has done with some columns, as far as it is concerned."""
+        if self._wave.hazards.races:
+            moment = self._wave.hazards.moment(thread)
+            for granule in set((cells.column // GRANULE).ravel().tolist()):
+                self._uses[cells.block, granule, moment[0]] = moment, statement
+
+    def _check_uses(self, block: int, start: int, size: int, statement: Instruction, thread: int) -> None:
+        """Columns are given back: what other warps have done with them must come before."""
+        hazards = self._wave.hazards
+        for (owner, granule, _), (moment, use) in self._uses.items():
+            if owner == block and start <= granule * GRANULE < start + size and not hazards.ordered(moment, thread):
+                told = f"{size} columns at {start:#x} are given back, and nothing orders this after {_spoken(use)} in"
+                message = f"{told} {hazards.warp_named(moment)}: a barrier between them is missing"
+                self._report("race", message, statement, np.array([thread]), "free")
+                return
 
     def close(self, thread: int) -> None:
         """``tcgen05.relinquish_alloc_permit``."""
@@ -214,6 +233,9 @@ class TensorMemory:
     def wait_loads(self, threads: Array) -> None:
         """``tcgen05.wait::ld``."""
         warps = set(np.unique(self._wave.threads.warp[threads]).tolist())
+        for load in self._loads:
+            if load.warp in warps:
+                self._used(load.cells, load.statement, int(threads[self._wave.threads.warp[threads] == load.warp][0]))
         self._loads = [load for load in self._loads if load.warp not in warps]
 
     def wait_stores(self, threads: Array) -> None:

@@ -369,7 +369,7 @@ def test_loads(shape: str, repeats: int, lane: int) -> None:
     issue = f"add.u32 %r35, %r32, {lane << 16};\n{load}\ntcgen05.wait::ld.sync.aligned;\n"
     issue += "".join(f"st.global.b32 [%rd8+{4 * number}], %v{number};\n" for number in range(count)) + "bra FREE;\n"
     start = np.arange(128 * 32, dtype=np.uint32).reshape(1, 128, 32)
-    text = kernel(16, issue, wait="bra FREE;", free="FREE: @%p1 " + FREE).replace("@%p1 FREE: ", "FREE: ")
+    text = kernel(16, issue, wait="bra FREE;", free="FREE: bar.sync 0;\n@%p1 " + FREE).replace("@%p1 FREE: ", "FREE: ")
     result, outcome = launch(text, np.zeros((1, 16), np.uint8), start, (0, 0, 0))
     outcome.raise_for_reports()
     for thread in range(128):

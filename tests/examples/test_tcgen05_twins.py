@@ -16,8 +16,10 @@ TWINS = [
     ('px.tcgen05_wait("ld")', "pass", "in flight", "tcgen05.wait::ld must come first"),
     ("done.wait(0)", "pass", "unwritten memory", "of tensor memory is read"),
     ('done.wait(0)\n        px.tcgen05_fence("after")', "done.wait(0)", "tensor fence", "tcgen05.fence::after_thread_sync must come first"),
+    ('px.tcgen05_fence("before")\n        sync()\n        with px.if_(warp == 0):\n            memory.dealloc()',
+     "with px.if_(warp == 0):\n            memory.dealloc()", "race", "columns at 0x0 are given back, and nothing orders this after"),
     ("memory.dealloc()", "pass", "tensor memory", "tcgen05.dealloc is missing"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("ctas", [1, 2])
