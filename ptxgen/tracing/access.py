@@ -37,7 +37,17 @@ def check_access(match: Match, name: str, contract: Operand, view: View, offset:
     if contract.align and known % (contract.align * 8):
         raise _misaligned(match, name, view, start, contract.align * 8)
     if view.layout.swizzle is not None:
-        known = gcd(known, view.layout.swizzle.granule * 8)
+        piece = view.layout.swizzle.granule * 8
+        first = Expr.of(view.layout.offset[m])
+        before = first.constant % piece if first.constant is not None else 0
+        whole = piece if first.constant is not None else gcd(view.storage.align * 8, first.divisor(), piece)
+        if offset and before + offset * 8 + bits > whole:
+            raise _refuse(
+                match, name, f"{view!r} is cut by its swizzle {_bytes(whole - before)} behind its first element",
+                rule="an offset is added behind the swizzle, so it stays in the piece that the swizzle moves as one",
+                legal="a view of the element itself: x[i, j]",
+            )  # fmt: skip
+        known = gcd(known, piece)
     if known % bits:
         raise _misaligned(match, name, view, start, bits)
 

@@ -169,3 +169,22 @@ def test_an_instruction_without_results_keeps_its_place_when_it_reads_a_register
         "mul.lo.u32 %r2, %r0, 3;",
         "add.u32 %r3, %r2, 1;",
     ]
+
+
+def test_an_offset_in_a_swizzled_tile_stays_in_one_piece_of_it():
+    """The offset is added to the swizzled address: 16 bytes behind t[1, 0] lies t[1, 2] and not t[1, 1], as pieces are exchanged."""
+
+    def kernel(out: px.Tensor((8, 32), px.u32), row: px.u32, *, offset: px.constexpr = 12):
+        tile = px.shared((8, 32), px.u32, layout=px.Layout(px.S[8, 32], swizzle=px.Swizzle.B128))
+        for each in range(8):
+            px.ptx["st.shared.u32"](tile[each, px.tid.x], px.tid.x + 100 * each)
+        px.syncthreads()
+        px.ptx["st.global.u32"](out[row % 8, px.tid.x], px.ptx["ld.shared.u32"]((tile[row % 8], offset)))
+
+    program = px.kernel(grid=1, block=32)(kernel)
+    out = np.zeros((8, 32), np.uint32)
+    for row in range(8):
+        program(out, row)
+    assert np.array_equal(out, np.tile(100 * np.arange(8)[:, None] + 3, 32))
+    with pytest.raises(px.InstructionError, match=r"tile\[32\] u32 in .shared is cut by its swizzle 16 bytes behind its first element"):
+        program.specialize(offset=16)
