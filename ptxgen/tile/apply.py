@@ -19,7 +19,7 @@ from ptxgen.instructions.tiles import Atom, atom_shape, evaluate_names
 from ptxgen.instructions.types import TYPES
 from ptxgen.tile.boxes import BoxImageOperand, TensorMapOperand
 from ptxgen.tile.descriptors import DescriptorOperand
-from ptxgen.tile.group import SCOPES, Group
+from ptxgen.tile.group import SCOPES, Group, check_guard
 from ptxgen.tile.image import Image
 from ptxgen.tile.implied import check_extents, extents, implication
 from ptxgen.tile.lanes import LanesOperand
@@ -69,6 +69,7 @@ def apply(opcode: str, *operands: Any, scope: str | None = None, pred: Any = Non
         if scope is None:
             raise scope_left_out(opcode, matches[0].entry.section)
         group = Group.at(builder, *_issuers(builder, scope, matches[0]))
+        check_guard(builder, opcode, matches[0].entry.issuer, pred)
         bound = _bind(builder, matches, operands, parameters, group)
         _emit(builder, opcode, bound, builder.guard(pred, where), where)
     except InstructionError as error:
@@ -118,7 +119,8 @@ def _bind(
             made = {slot.name: _slot(builder, match, slot, values, group) for slot in slots if not _from_operands(match, slot.name)}
             for slot in slots:
                 if slot.name not in made:
-                    values.setdefault(slot.name, implication(match, slot.name, made, values))
+                    derived = implication(match, slot.name, made, values)
+                    _check_major(match, slot.name, values.setdefault(slot.name, derived), derived)
                     made[slot.name] = _slot(builder, match, slot, values, group)
             bound = [made[slot.name] for slot in slots]
             checked = check(match.opcode, [one.given() for one in bound])
@@ -180,6 +182,17 @@ def _implied(match: Match, names: list[str], parameters: dict[str, Any]) -> list
 def _from_operands(match: Match, name: str) -> bool:
     """Whether a constant follows from what other operands turned out to be."""
     return match.entry.tile is not None and name in match.entry.tile.implied
+
+
+def _check_major(match: Match, name: str, given: Any, derived: int) -> None:
+    """Refuse a major that the user gives and that is not the operand's."""
+    said = match.entry.tile.implied[name] if match.entry.tile is not None else ""
+    if isinstance(said, str) and said.startswith("major(") and isinstance(given, int) and given != derived:
+        operand = said[len("major(") : -1]
+        raise refuse(
+            match, name, f"{int(given)} is given, and operand {operand} is {'MN' if derived else 'K'}-major",
+            rule="the flag says how the matrix lies: 0 is K-major, 1 is MN-major", legal=f"{derived}, or leave it out",
+        )  # fmt: skip
 
 
 def _size(match: Match, name: str, values: dict[str, Any]) -> int:
@@ -314,7 +327,7 @@ def _scalar(builder: Builder, match: Match, slot: Slot, contract: Operand, value
     where = here()
     if hasattr(value, "__ptxgen_value__") and not isinstance(value, Value):
         value = value.__ptxgen_value__(builder)
-    if contract.kind == "predicate" and contract.immediate and isinstance(value, int):
+    if contract.kind == "predicate" and contract.immediate and isinstance(value, int) and value in (0, 1):
         return ir.Int(int(value)), Given("int", str(int(value)), value=int(value))
     try:
         if not isinstance(value, Value):

@@ -11,13 +11,34 @@ from ptxgen.errors import TraceError
 from ptxgen.layouts.axes import cbx, cby, cbz
 from ptxgen.layouts.expr import Monomial
 from ptxgen.layouts.table import Table
-from ptxgen.tracing.builder import Builder
+from ptxgen.tracing.builder import Builder, Value
 
 __all__ = ["SCOPES", "Group"]
 
 SCOPES = ("thread", "warp", "warpgroup", "cta", "cluster")
 _SIZES = {"warp": 32, "warpgroup": 128}
 _UNITS = {"thread": 1, "one": 1, "warp": 32, "warpgroup": 128}
+
+
+def check_guard(builder: Builder, opcode: str, issuer: str, predicate: Any) -> None:
+    """Refuse ``pred=`` of an instruction that a warp or warpgroup executes as one where it may hold in a part of its threads.
+
+    Raises
+    ------
+    TraceError
+    """
+    if issuer not in ("warp", "warpgroup") or ".aligned" not in opcode or not isinstance(predicate, Value) or predicate.same:
+        return
+    if predicate.threads is not None:
+        units = np.arange(builder.threads) // _UNITS[issuer]
+        holding = np.bincount(units, weights=predicate.threads)
+        if ((holding == 0) | (holding == np.bincount(units))).all():
+            return
+    raise TraceError(
+        f"a {issuer} issues this instruction together, and pred= may hold in a part of it",
+        why="the predicate is neither the same in all threads nor a comparison that cuts between them",
+        legal=f"pred=px.uniform(p) where you know that all threads agree (the emulator checks it), or one that holds in whole {issuer}s",
+    )
 
 
 class Group:

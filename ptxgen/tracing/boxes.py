@@ -40,6 +40,10 @@ class Box:
                 f"{view!r} is no whole tensor argument", where=where, why="a tensor map describes a tensor argument of the kernel",
                 legal="x.box(starts, extents) of a px.Tensor parameter x; the starts say which part",
             )  # fmt: skip
+        if not isinstance(starts, Sequence) or not isinstance(shape, Sequence):
+            raise TraceError(
+                f"a box of {view!r} takes starts and extents, not {starts!r} and {shape!r}", where=where, legal="x.box((i, j), (64, 64))"
+            )
         if not len(starts) == len(shape) == view.ndim:
             raise LayoutError(
                 f"a box of {view!r} needs {view.ndim} starts and extents, not {len(starts)} and {len(shape)}",

@@ -148,6 +148,8 @@ class Opcode:
         builder, where = current(f"px.ptx[{self.text!r}]"), here()
         guard = None if pred is None else _guard(builder, pred, where)
         try:
+            if guard is not None:
+                _check_guard(builder, self.text, pred, where)
             return _emit(builder, self.text, operands, guard, out, where)
         except InstructionError as error:
             raise error.at(where) from None
@@ -243,6 +245,15 @@ def _wrong_count(opcode: str, readings: Sequence[_Reading], given: tuple[Any, ..
         problem, opcode=opcode, rule="operands are those of the syntax line", section=first.match.entry.section,
         legal=first.match.form.syntax,
     )  # fmt: skip
+
+
+def _check_guard(builder: Builder, opcode: str, given: Any, where: Where) -> None:
+    from ptxgen.tile.group import check_guard
+
+    try:
+        check_guard(builder, opcode, lookup(opcode)[0].entry.issuer, given)
+    except TraceError as error:
+        raise error.of(opcode).at(where) from None
 
 
 def _check_issuers(builder: Builder, opcode: str, match: Match, where: Where) -> None:

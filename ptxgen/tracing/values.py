@@ -223,6 +223,9 @@ class Scalar(Value):
     def __iter__(self) -> NoReturn:
         raise _unknown(self, "something to iterate over", "px.range(x) to loop up to it")
 
+    def __getitem__(self, index: Any) -> NoReturn:
+        raise _unknown(self, "something with elements", "a tensor or a tile has elements; a value is one")
+
     def __len__(self) -> NoReturn:
         raise _unknown(self, "something with a length", "the shape of a tensor has lengths")
 

@@ -581,3 +581,93 @@ def test_blackwell_s_product_on_hopper():
   rule: what a kernel uses exists on its target (PTX ISA 9.7.18.10.9.1)
   legal: targets sm_100a, sm_100f, sm_103a, sm_103f, sm_107a, sm_107f, sm_110a, sm_110f, from PTX 8.6
 """)
+
+
+# ---- guards and flags -----------------------------------------------------------------------------------------------------
+
+
+def test_product_under_a_predicate_that_may_part_the_warpgroup():
+    @px.kernel(grid=1, block=128, target="sm_90a")
+    def kernel(count: px.u32):
+        a, b, sums = tiles()
+        px.tile.apply(MULTIPLY, whole(sums), steps(a), steps(b), scale_d=0, scope="warpgroup", pred=px.tid.x < count)  # <- here
+
+    refused(TraceError, kernel, """
+<here>: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16: a warpgroup issues this instruction together, and pred= may hold in a part of it
+  line: <source>
+  why: the predicate is neither the same in all threads nor a comparison that cuts between them
+  legal: pred=px.uniform(p) where you know that all threads agree (the emulator checks it), or one that holds in whole warpgroups
+""")
+
+
+def test_raw_fence_under_a_predicate_of_one_thread():
+    @px.kernel(grid=1, block=128, target="sm_90a")
+    def kernel():
+        px.ptx["wgmma.fence.sync.aligned"](pred=px.tid.x == 0)  # <- here
+
+    refused(TraceError, kernel, """
+<here>: wgmma.fence.sync.aligned: a warpgroup issues this instruction together, and pred= may hold in a part of it
+  line: <source>
+  why: the predicate is neither the same in all threads nor a comparison that cuts between them
+  legal: pred=px.uniform(p) where you know that all threads agree (the emulator checks it), or one that holds in whole warpgroups
+""")
+
+
+def test_fence_under_a_predicate_of_a_whole_warpgroup_is_legal():
+    @px.kernel(grid=1, block=256, target="sm_90a")
+    def kernel():
+        px.ptx["wgmma.fence.sync.aligned"](pred=px.tid.x < 128)
+
+    assert "@%p0 wgmma.fence.sync.aligned;" in " ".join(kernel.ptx(comments=False).split())
+
+
+def test_major_that_is_not_the_operand_s():
+    @px.kernel(grid=1, block=128, target="sm_90a")
+    def kernel():
+        a, b, sums = tiles()
+        px.tile.apply(MULTIPLY, whole(sums), steps(a), steps(b), scale_d=0, imm_trans_a=1, scope="warpgroup")  # <- here
+
+    refused(InstructionError, kernel, """
+<here>: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16, operand imm_trans_a: 1 is given, and operand a_desc is K-major
+  line: <source>
+  rule: the flag says how the matrix lies: 0 is K-major, 1 is MN-major (PTX ISA 9.7.17.5.2)
+  legal: 0, or leave it out
+""")
+
+
+def test_flag_that_is_neither_0_nor_1():
+    @px.kernel(grid=1, block=128, target="sm_90a")
+    def kernel():
+        a, b, sums = tiles()
+        px.tile.apply(MULTIPLY, whole(sums), steps(a), steps(b), scale_d=2, scope="warpgroup")  # <- here
+
+    refused(TraceError, kernel, """
+<here>: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16, operand scale_d: 2 is no truth value
+  line: <source>
+  legal: True or False, or a comparison
+""")
+
+
+def test_box_without_tuples():
+    @px.kernel(grid=1, block=1, target="sm_90a")
+    def kernel(A: px.Tensor((64, 64), bf16, align=16)):
+        A.box(0, 64)  # <- here
+
+    refused(TraceError, kernel, """
+<here>: a box of A[64, 64] bf16 in .global takes starts and extents, not 0 and 64
+  line: <source>
+  legal: x.box((i, j), (64, 64))
+""")
+
+
+def test_element_of_a_single_result():
+    @px.kernel(grid=1, block=32, target="sm_100a")
+    def kernel(d: px.u32):
+        px.ptx["tcgen05.ld.sync.aligned.32x32b.x1.b32"](d)[0]  # <- here
+
+    refused(TraceError, kernel, """
+<here>: a traced .b32 is used as something with elements
+  line: <source>
+  why: its value is known on the GPU alone
+  legal: a tensor or a tile has elements; a value is one
+""")
