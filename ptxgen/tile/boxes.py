@@ -148,7 +148,20 @@ class TensorMapOperand(TileOperand):
             problem, _, legal = str(error.args[0]).partition(". Fix: ")
             rule = f"a tensor map keeps to the limits of its encoding ({error.rule})"
             raise refuse(self.match, self.name, problem, rule=rule, legal=legal) from None
+        self._check_start(declared.map.start_multiple)
         coordinates = tuple(materialize(builder, Expr.of(start), 32).operand for start in reversed(box.starts))
         address = declared.address.operand
         assert isinstance(address, ir.Reg)
         return [ir.Address(address, 0, (ir.Vec(coordinates),))] * repeats
+
+    def _check_start(self, multiple: int) -> None:
+        """A start that is known not to divide is refused; what is known only at run time is the emulator's to see."""
+        start = Expr.of(self.box.starts[-1])
+        constant = start.terms.get((), 0)
+        if constant % multiple and (start - constant).divisor() % multiple == 0:
+            raise refuse(
+                self.match, self.name, f"{self.box!r} starts at element {start} of the contiguous axis",
+                rule="a box starts at a multiple of 16 bytes along the contiguous axis: any other is an illegal instruction, as measured",
+                example=f"{constant % multiple} elements are {constant % multiple * self.box.dtype.bits // 8} bytes",
+                legal=f"a start that {multiple} divides",
+            )  # fmt: skip

@@ -57,6 +57,26 @@ def test_box_rows_of_24_bytes():
 """)
 
 
+@pytest.mark.parametrize(
+    ("start", "said", "behind"),
+    [(lambda: 3, "3", 3), (lambda: px.ctaid.x * 64 + 12, "64*ctaid.x + 12", 4), (lambda: -4, "-4", 4)],
+    ids=["constant", "runtime", "negative"],
+)
+def test_box_that_starts_between_16_bytes(start, said, behind):
+    @px.kernel(grid=4, block=1, target="sm_90")
+    def kernel(A: MATRIX):
+        tile = px.shared((64, 64), bf16, align=128)
+        px.tile.apply(LOAD, tile, A.box((5, start()), (64, 64)), barrier(), scope="thread")  # <- here
+
+    refused(InstructionError, kernel, f"""
+<here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes, operand tensor_map: box (64, 64) of A[rows, cols] bf16 in .global starts at element {said} of the contiguous axis
+  line: <source>
+  rule: a box starts at a multiple of 16 bytes along the contiguous axis: any other is an illegal instruction, as measured (PTX ISA 9.7.10.28.5.2)
+  counter-example: {behind} elements are {2 * behind} bytes
+  legal: a start that 8 divides
+""")
+
+
 def test_box_wider_than_its_swizzle():
     @px.kernel(grid=1, block=1, target="sm_90")
     def kernel(A: MATRIX):
