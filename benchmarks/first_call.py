@@ -12,15 +12,12 @@ import os
 
 os.environ["CUDA_CACHE_DISABLE"] = "1"  # read by the driver when it starts
 
-import argparse
-import json
 import statistics
 import time
-from pathlib import Path
 from typing import Any
 
 import ptxgen as px
-from benchmarks.machine import machine
+from benchmarks.figures import report
 from ptxgen import S, f32, laneid, warpid
 
 registers = px.Layout(S[(2, 32, 3, 4) : (1 @ warpid, 1 @ laneid, 4, 1)])
@@ -76,17 +73,5 @@ def measure(rounds: int = 15) -> dict[str, float]:
     }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, help="write the figures as JSON")
-    out = parser.parse_args().out
-    figures = measure()
-    for name, value in figures.items():
-        print(f"{name:45} {value:10.3f}")
-    if out is not None:
-        out.write_text(json.dumps({"machine": machine(), "figures": figures}, indent=2) + "\n")
-    return 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(report(__doc__, measure))

@@ -17,20 +17,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.examples import example
 from benchmarks.machine import machine
 from benchmarks.peers import pyptx_hopper_gemm
 
 SIDES = {2048: 40, 4096: 10, 8192: 3}  # launches a graph
-
-
-def example() -> Any:
-    """The module examples/hopper_gemm.py."""
-    path = Path(__file__).resolve().parents[1] / "examples" / "hopper_gemm.py"
-    spec = importlib.util.spec_from_file_location("hopper_gemm_example", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def recorded(torch: Any, call: Callable[[], Any], launches: int) -> Any:
@@ -64,7 +55,7 @@ def rotate(torch: Any, graphs: dict[str, Any], launches: int, rounds: int) -> di
 def measure(side: int, launches: int, rounds: int) -> dict[str, float]:
     import torch
 
-    gemm = example().gemm(torch.cuda.get_device_properties(0).multi_processor_count)
+    gemm = example("hopper_gemm").gemm(torch.cuda.get_device_properties(0).multi_processor_count)
     a, b = (torch.randn(side, side, device="cuda").bfloat16() for _ in range(2))
     ours, theirs = (torch.full((side, side), float("nan"), device="cuda", dtype=torch.bfloat16) for _ in range(2))
     calls: dict[str, Callable[[], Any]] = {

@@ -6,26 +6,16 @@ python -m benchmarks.saxpy [--out benchmarks/results/saxpy.json]
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import statistics
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.examples import example
 from benchmarks.machine import machine
 
 ELEMENTS = 1 << 28
-
-
-def example() -> Any:
-    """The kernel of examples/saxpy.py."""
-    path = Path(__file__).resolve().parents[1] / "examples" / "saxpy.py"
-    spec = importlib.util.spec_from_file_location("saxpy_example", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.saxpy
 
 
 def milliseconds(torch: Any, call: Callable[[], Any], rounds: int = 30) -> float:
@@ -46,7 +36,7 @@ def milliseconds(torch: Any, call: Callable[[], Any], rounds: int = 30) -> float
 def measure(elements: int) -> dict[str, float]:
     import torch
 
-    saxpy = example()
+    saxpy = example("saxpy").saxpy
     x, y = (torch.randn(elements, device="cuda") for _ in range(2))
     a = 1.7000000476837158  # a float32, so that float64 has the exact product
     found = y.clone()

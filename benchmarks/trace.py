@@ -5,9 +5,7 @@ python -m benchmarks.trace [--out benchmarks/results/trace.json]
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
-import json
 import os
 import statistics
 import subprocess
@@ -16,12 +14,11 @@ import tempfile
 import time
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import ptxgen as px
-from benchmarks.gemm import example
-from benchmarks.machine import machine
+from benchmarks.examples import example
+from benchmarks.figures import report
 from ptxgen import S, f32, laneid, warpid
 
 REPEATS = 128
@@ -85,7 +82,7 @@ loaded = cache(example)
 
 def hopper_gemm() -> str:
     """examples/hopper_gemm.py from nothing to text, with its Python lines."""
-    text: str = loaded().gemm().ptx()
+    text: str = loaded("hopper_gemm").gemm().ptx()
     return text
 
 
@@ -145,17 +142,5 @@ def measure() -> dict[str, float | None]:
     }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, help="write the figures as JSON")
-    out = parser.parse_args().out
-    figures = measure()
-    for name, value in figures.items():
-        print(f"{name:45} {'-' if value is None else f'{value:10.3f}'}")
-    if out is not None:
-        out.write_text(json.dumps({"machine": machine(), "figures": figures}, indent=2) + "\n")
-    return 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(report(__doc__, measure))
