@@ -280,7 +280,7 @@ class RegisterOperand(ViewOperand):
             return np.asarray(slots)
         g, r, a = map(int, np.argwhere(wrong)[0])
         example = f"{self.coordinates(g, r, int(atom.lanes[a]))}, {self._coordinate(a)}: register {int(positions[g, r, a]) // width}"
-        if atom.element_bits and (positions[0] != positions[g]).any() is np.False_:
+        if atom.element_bits and np.array_equal(positions[0], positions[g]):
             raise refuse(
                 self.match, self.name, f"{self.view!r} does not lie in its registers as the instruction holds it",
                 rule=f"an atom's elements lie in its registers in one order: {self._owner_advice()}",
