@@ -312,17 +312,6 @@ class Copies:
         self._report_touch(access.statement, region, byte, int(start[first]), access.nbytes, affected, "are read")
         return found
 
-    def operands_in_flight(self, statement: Instruction, region: Region, row: Array, threads: Array) -> Array | None:
-        """Which rows of 16 bytes, operands of a matrix instruction, a copy will fill; these are reported. None where there are none."""
-        if not self.used or region.written is None:
-            return None
-        flying = np.asarray((rows(region.written, 16)[row] == IN_FLIGHT).any(axis=-1))
-        if not flying.any():
-            return None
-        first = int(row[flying][0]) * 16
-        self._report_touch(statement, region, first, first, 16, threads, "are read")
-        return flying
-
     def stored(self, access: Access, region: Region, flat: Array, threads: Array) -> None:
         """Look whether a store hits the destination of a copy under way."""
         if not self.used or region.written is None:

@@ -55,7 +55,6 @@ class Hazards:
         self._statements: list[Instruction] = []
         self._numbers: dict[int, int] = {}
         self._waits: dict[int, str] = {}
-        self._operands: dict[int, list[tuple[int, Array]]] = {}
         self._barriers: dict[Any, Array] = {}
         self._numbered: dict[int, Array] = {}
         self._gone: Array | None = None
@@ -419,33 +418,6 @@ class Hazards:
         going = self._reads[where, slots]
         ended = self._clocks.now[rows][:, None] << _CLOCK | going & (1 << _CLOCK) - 1
         self._reads[where, slots] = np.where(going >> _CLOCK == _READING, ended, going)
-
-    def operands_read(self, statement: Instruction, threads: Array, region: Region, first: Array, wait: str) -> None:
-        """An asynchronous matrix instruction reads operands of 16 bytes from each byte `first` of the region, for some of its threads.
-
-        Parameters
-        ----------
-        threads : array of shape (n,)
-            One of each warp that issues it.
-        first : array of shape (n, k)
-        wait : str
-            What tells that it has read them.
-        """
-        if self.races and region is self._region:
-            self.source_reading(statement, threads, region, first, 16, wait)
-            for thread, places in zip(threads.tolist(), first):
-                self._operands.setdefault(int(self._clocks.row[thread]), []).append((thread, places))
-
-    def take_operands(self, threads: Array) -> list[tuple[int, Array]]:
-        """What these threads' warps have read, or read on, since this was asked last: what a commit covers."""
-        if not self._operands:
-            return []
-        return [one for row in self._clocks.rows(threads).tolist() for one in self._operands.pop(row, [])]
-
-    def operands_done(self, operands: list[tuple[int, Array]]) -> None:
-        """A wait tells that operands have been read."""
-        for thread, places in operands:
-            self.source_done(np.array([thread]), self._region, places[None], 16)
 
     def source_told(self, reader: int, threads: Array) -> None:
         """Other threads have waited for what a thread read as well: they know all that it has done up to then."""

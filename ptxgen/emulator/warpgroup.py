@@ -83,7 +83,6 @@ class Warpgroups:
         self.fenced = np.zeros(warps, np.bool_)
         self._shapes: dict[int, Shape] = {}
         self._reads: list[_Read] = []
-        self._operands: dict[int, list[tuple[int, tuple[int, Array]]]] = {}
 
     @property
     def _flights(self) -> InFlight:
@@ -112,9 +111,6 @@ class Warpgroups:
     def commit(self, threads: Array) -> None:
         """wgmma.commit_group: what these warps have issued since the last one is a group."""
         warps = np.unique(self._wave.threads.warp[threads])
-        for thread, places in self._wave.hazards.take_operands(threads):
-            warp = int(self._wave.threads.warp[thread])
-            self._operands.setdefault(warp, []).append((int(self.committed[warp]), (thread, places)))
         self.committed[warps] += 1
 
     def wait(self, threads: Array, newest: int, statement: Instruction) -> None:
@@ -151,10 +147,6 @@ class Warpgroups:
             if read.waited != 0b1111:
                 kept.append(read)
         self._reads = kept
-        for warp in np.unique(self._wave.threads.warp[threads]).tolist() if self._operands else ():
-            mine = self._operands.pop(warp, [])
-            self._wave.hazards.operands_done([one for group, one in mine if group < self.committed[warp] - newest])
-            self._operands[warp] = [(group, one) for group, one in mine if group >= self.committed[warp] - newest]
 
     def missing(self, thread: int, group: int) -> str:
         """What lets a thread see the results of a group."""

@@ -315,12 +315,10 @@ def lower_commit(low: Lowering) -> Run:
             offsets = np.full(len(blocks), offsets[0])
         threads = np.full(len(blocks), thread)
         barriers = [barrier for barrier, _, _, _ in barriers_at(wave, (blocks, offsets), threads, statement) if barrier is not None]
-        operands = wave.hazards.take_operands(one)
         covered = wave.tensor_memory.commit(thread, group, ", ".join(barrier.name for barrier in barriers[:1]))
 
         def happen() -> None:
             wave.tensor_memory.land(covered)
-            wave.hazards.operands_done(operands)
             for barrier in barriers:
                 wave.mbarriers.arrive(barrier, one, np.ones(1, np.int64), statement)
 
