@@ -599,8 +599,7 @@ class Builder:
 
     def one_a_warp(self) -> bool:
         """Whether at most one thread of each warp runs what stands here."""
-        active = self.active_threads()
-        return self.single_thread() or int(np.bincount(active // 32).max()) == 1 or self._elected()
+        return self._elected() or bool((np.diff(self.active_threads() // 32) > 0).all())
 
     def _elected(self) -> bool:
         region: Region | None = self.region
