@@ -8,19 +8,20 @@ import numpy as np
 import ptxgen as px
 from ptxgen import S, b32, bf16, f32, tid_in_wg
 
-M, N, K = (px.dim(name, multiple_of=8) for name in "MNK")
-ROWS, COLS, DEPTH, STAGES = 128, 256, 64, 4  # of a block's tile; of what a stage holds of K; stages of the ring
+M, N = (px.dim(name, multiple_of=8) for name in "MN")
+ROWS, COLS, STAGES = 128, 256, 4  # of a block's tile; stages of the ring
+SPAN = 128  # bytes of a row that a swizzle permutes: what a stage holds of K, and a store of C
+PART = SPAN // 2  # columns of C in a store
 BLOCKS = 132
 
 LOAD = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
 STORE = "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group"
-MULTIPLY = f"wgmma.mma_async.sync.aligned.m64n{COLS}k16.f32.bf16.bf16"
 STMATRIX = "stmatrix.sync.aligned.m8n8.x4.shared.b16"
 
 
-def swizzled(rows):
+def swizzled(rows, cols):
     """Rows of 128 bytes, as TMA writes and wgmma reads them."""
-    return px.Layout(S[(rows, DEPTH)], swizzle=px.Swizzle.B128)
+    return px.Layout(S[(rows, cols)], swizzle=px.Swizzle.B128)
 
 
 def fragment(cols):
@@ -28,18 +29,21 @@ def fragment(cols):
     return S[((4, 2, 8), (cols // 8, 4, 2)) : ((32 @ tid_in_wg, 2, 4 @ tid_in_wg), (4, 1 @ tid_in_wg, 1))]
 
 
-def gemm(blocks=BLOCKS):
-    """The kernel for a grid of `blocks` blocks, an even number: one for each multiprocessor."""
+def gemm(blocks=BLOCKS, dtype=bf16):
+    """The kernel for matrices of `dtype`, bf16 or e4m3, and a grid of `blocks` blocks, an even number: one for each multiprocessor."""
+    depth, each = 8 * SPAN // dtype.bits, 256 // dtype.bits  # elements of K: a stage's, an instruction's
+    multiply = f"wgmma.mma_async.sync.aligned.m64n{COLS}k{each}.f32.{dtype.name}.{dtype.name}"
+    K = px.dim("K", multiple_of=128 // dtype.bits)  # a row is a multiple of 16 bytes
 
     @px.kernel(grid=blocks, block=384, cluster=2, target="sm_90a", min_blocks=1)
     def hopper_gemm(
-        A: px.Tensor((M, K), bf16, align=16),
-        B: px.Tensor((N, K), bf16, align=16),
+        A: px.Tensor((M, K), dtype, align=16),
+        B: px.Tensor((N, K), dtype, align=16),
         C: px.Tensor((M, N), bf16, align=16),
     ):
-        a = px.shared((ROWS, DEPTH), bf16, layout=swizzled(ROWS), stages=STAGES)
-        b = px.shared((COLS, DEPTH), bf16, layout=swizzled(COLS), stages=STAGES)
-        staged = px.shared((ROWS, DEPTH), bf16, layout=swizzled(ROWS))
+        a = px.shared((ROWS, depth), dtype, layout=swizzled(ROWS, depth), stages=STAGES)
+        b = px.shared((COLS, depth), dtype, layout=swizzled(COLS, depth), stages=STAGES)
+        staged = px.shared((ROWS, PART), bf16, layout=swizzled(ROWS, PART))
         full = px.mbarrier(1, stages=STAGES)  # a producer says how many bytes come
         empty = px.mbarrier(16, stages=STAGES)  # the eight consuming warps of both blocks: each block writes into the other
         with px.if_(px.tid.x == 0):
@@ -50,7 +54,7 @@ def gemm(blocks=BLOCKS):
         px.cluster_sync()
 
         rank = px.sreg.cluster_ctarank
-        across, down, steps = px.cdiv(N, COLS), px.cdiv(M, 2 * ROWS), px.cdiv(K, DEPTH)
+        across, down, steps = px.cdiv(N, COLS), px.cdiv(M, 2 * ROWS), px.cdiv(K, depth)
 
         def tiles():
             return px.range(px.ctaid.x // 2, across * down, blocks // 2)
@@ -66,10 +70,10 @@ def gemm(blocks=BLOCKS):
                     row, col = corner(tile)
                     for step in px.range(0, steps):
                         empty[at.stage].wait(at.phase)
-                        full[at.stage].arrive_expect_tx((ROWS + COLS) * DEPTH * 2)
-                        px.tile.apply(LOAD, a[at.stage], A.box((row, step * DEPTH), (ROWS, DEPTH)), full[at.stage], scope="thread")
+                        full[at.stage].arrive_expect_tx((ROWS + COLS) * SPAN)
+                        px.tile.apply(LOAD, a[at.stage], A.box((row, step * depth), (ROWS, depth)), full[at.stage], scope="thread")
                         half = b[at.stage].rearrange("(h n) k -> h n k", h=2)[rank]
-                        part = B.box((col + rank * (COLS // 2), step * DEPTH), (COLS // 2, DEPTH))
+                        part = B.box((col + rank * (COLS // 2), step * depth), (COLS // 2, depth))
                         px.tile.apply(LOAD + ".multicast::cluster", half, part, full[at.stage], cta_mask=3, scope="thread")
                         at.advance()
         with px.else_():
@@ -82,10 +86,10 @@ def gemm(blocks=BLOCKS):
                 row, col = corner(tile)
                 for step in px.range(0, steps):
                     full[at.stage].wait(at.phase)
-                    mine = a[at.stage].rearrange("(w m) (k c) -> w k m c", w=2, c=16)[group].view(1, DEPTH // 16, 64, 16)
-                    theirs = b[at.stage].rearrange("n (k c) -> k n c", c=16).view(1, DEPTH // 16, COLS, 16)
+                    mine = a[at.stage].rearrange("(w m) (k c) -> w k m c", w=2, c=each)[group].view(1, depth // each, 64, each)
+                    theirs = b[at.stage].rearrange("n (k c) -> k n c", c=each).view(1, depth // each, COLS, each)
                     px.wgmma_fence()
-                    px.tile.apply(MULTIPLY, sums.view(1, 1, 64, COLS), mine, theirs, scale_d=step != 0, scope="warpgroup")
+                    px.tile.apply(multiply, sums.view(1, 1, 64, COLS), mine, theirs, scale_d=step != 0, scope="warpgroup")
                     px.wgmma_commit()
                     px.wgmma_wait(0)
                     with px.if_(px.sreg.laneid < 2):
@@ -93,10 +97,10 @@ def gemm(blocks=BLOCKS):
                     at.advance()
 
                 out = staged.rearrange("(w m) n -> w m n", w=2)[group]
-                for part in range(0, COLS, DEPTH):
-                    rounded = px.local((64, DEPTH), bf16, container=b32, layout=fragment(DEPTH))
+                for part in range(0, COLS, PART):
+                    rounded = px.local((64, PART), bf16, container=b32, layout=fragment(PART))
                     pairs = rounded.rearrange("(w i r) (n t j) -> (w r t) n i j", w=4, i=2, r=8, t=4, j=2).view(b32)
-                    exact = sums[:, part : part + DEPTH].rearrange("(w i r) (n t j) -> (w r t) n i j", w=4, i=2, r=8, t=4, j=2)
+                    exact = sums[:, part : part + PART].rearrange("(w i r) (n t j) -> (w r t) n i j", w=4, i=2, r=8, t=4, j=2)
                     px.tile.apply("cvt.rn.bf16x2.f32", pairs, exact[..., 1:2], exact[..., 0:1], scope="warpgroup")
                     with px.if_(px.tid.x % 128 == 0):
                         px.bulk_wait(0, read=True)
@@ -111,7 +115,7 @@ def gemm(blocks=BLOCKS):
                     px.fence_proxy_async("shared::cta")
                     together.sync()
                     with px.if_(px.tid.x % 128 == 0):
-                        px.tile.apply(STORE, C.box((row + 64 * group, col + part), (64, DEPTH)), out, scope="thread")
+                        px.tile.apply(STORE, C.box((row + 64 * group, col + part), (64, PART)), out, scope="thread")
                         px.bulk_commit()
             with px.if_(px.tid.x % 128 == 0):
                 px.bulk_wait(0)
@@ -120,12 +124,12 @@ def gemm(blocks=BLOCKS):
     return hopper_gemm
 
 
-def case(seed=0, shape=(136, 264, 328), blocks=2):
+def case(seed=0, shape=(136, 264, 328), blocks=2, dtype=bf16):
     """The kernel, its arguments, and what the arguments at these positions must hold afterwards: small integers, so any order is exact."""
     rng, (m, n, k) = np.random.default_rng(seed), shape
-    a, b = (rng.integers(-2, 3, (rows, k)).astype(bf16.numpy) for rows in (m, n))
+    a, b = (rng.integers(-2, 3, (rows, k)).astype(dtype.numpy) for rows in (m, n))
     exact = a.astype(np.float64) @ b.astype(np.float64).T
-    return gemm(blocks), (a, b, np.zeros((m, n), bf16.numpy)), {2: exact.astype(bf16.numpy)}
+    return gemm(blocks, dtype), (a, b, np.zeros((m, n), bf16.numpy)), {2: exact.astype(bf16.numpy)}
 
 
 if __name__ == "__main__":

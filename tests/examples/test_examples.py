@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import ptxgen as px
 from ptxgen.assemble import assemble
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
@@ -55,11 +56,16 @@ def test_wgmma_multiplies_every_major_and_swizzle(a_major, b_major, span):
     assemble(kernel.ptx())
 
 
-@pytest.mark.parametrize("shape", [(8, 8, 8), (128, 256, 64), (264, 520, 72)])
-def test_hopper_gemm_of_any_multiples_of_eight(shape):
-    kernel, arguments, expected = load("hopper_gemm").case(6, shape, blocks=4)
+@pytest.mark.parametrize(
+    "dtype, shape",
+    [(px.bf16, (8, 8, 8)), (px.bf16, (128, 256, 64)), (px.bf16, (264, 520, 72)), (px.e4m3, (8, 8, 16)), (px.e4m3, (264, 520, 144))],
+    ids=lambda one: getattr(one, "name", None),
+)
+def test_hopper_gemm_of_any_multiples_of_eight(dtype, shape):
+    kernel, arguments, expected = load("hopper_gemm").case(6, shape, 4, dtype)
     kernel(*arguments)
     np.testing.assert_array_equal(arguments[2], expected[2])
+    assemble(kernel.ptx())
 
 
 @pytest.mark.parametrize("shape", [(256, 128, 8), (512, 128, 328)])
@@ -78,19 +84,37 @@ def test_gpu_gives_the_emulators_bits(name):
     example = load(name)
     if hasattr(example, "NEEDS") and (have := "sm_{}{}".format(*torch.cuda.get_device_capability())) != example.NEEDS.rstrip("af"):
         pytest.skip(f"the example is for {example.NEEDS} alone, and this GPU is {have}")
-    kernel, arguments, expected = example.case(seed=3)
+    gives_the_emulators_bits(torch, example, *example.case(seed=3))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", [px.bf16, px.e4m3], ids=lambda one: one.name)
+@pytest.mark.parametrize("shape", [(8, 8, 16), (1000, 1032, 528)])
+def test_gpu_multiplies_every_type_and_shape(shape, dtype):
+    torch = pytest.importorskip("torch")
+    example = load("hopper_gemm")
+    kernel, arguments, expected = example.case(4, shape, 8, dtype)
+    on_gpu = [to_cuda(torch, one) for one in arguments]
+    kernel(*on_gpu)
+    compare(example, to_numpy(torch, on_gpu[2], arguments[2]), expected[2])
+
+
+def gives_the_emulators_bits(torch, example, kernel, arguments, expected):
     on_gpu = [to_cuda(torch, one) for one in arguments]
     kernel(*arguments)
     kernel(*on_gpu)
     torch.cuda.synchronize()
     for position in expected:
-        found = on_gpu[position].view(torch.uint8).cpu().numpy().view(arguments[position].dtype).reshape(arguments[position].shape)
-        compare(example, found, arguments[position])
+        compare(example, to_numpy(torch, on_gpu[position], arguments[position]), arguments[position])
 
 
 def to_cuda(torch, value):
     if not isinstance(value, np.ndarray) or value.ndim == 0:
         return value
-    if value.dtype.name == "bfloat16":
-        return torch.from_numpy(value.view(np.int16).copy()).cuda().view(torch.bfloat16)
+    if value.dtype.name in ("bfloat16", "float8_e4m3fn"):  # torch's names too
+        return torch.from_numpy(value.view(f"u{value.dtype.itemsize}").copy()).cuda().view(getattr(torch, value.dtype.name))
     return torch.from_numpy(value.copy()).cuda()
+
+
+def to_numpy(torch, tensor, like):
+    return tensor.contiguous().view(torch.uint8).cpu().numpy().view(like.dtype).reshape(like.shape)
