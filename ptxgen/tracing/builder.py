@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
-from math import gcd
-from typing import Any
+from math import gcd, prod
+from typing import Any, Union
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from ptxgen.tracing.provenance import Where, here
 __all__ = ["Builder", "Region", "Value", "active", "current", "register_class"]
 
 _INT64 = 1 << 63
+# The facts and the arrays of threads that were looked at, the facts that depend on more than the thread, and where the others are >= 0.
+_Holding = tuple[tuple[int, int], tuple[Expr, ...], Union[np.ndarray, None]]
 _active: ContextVar[Builder | None] = ContextVar("ptxgen_builder", default=None)
 
 
@@ -79,7 +81,7 @@ class Region:
         self.kind = kind
         self.where = where
         self.facts = list(facts)
-        self.holding: tuple[tuple[int, int], np.ndarray | None] | None = None  # see `Builder.active_threads`
+        self.holding: _Holding = (0, 0), (), None  # see `Builder.active_threads`
         self.numbered: dict[Hashable, Any] = {}
         self.written: dict[int, Any] = {}
         self.leaves = False
@@ -239,7 +241,6 @@ class Builder:
         self.targets = frozenset(FIRST_VERSION)
         self.values: dict[Symbol, Value] = {}
         self.thread_arrays: dict[Symbol, np.ndarray] = {}
-        self._threads: np.ndarray | None = None
         self.mutable: list[Any] = []  # registers of px.reg that can be written here
         self.tiles: list[Any] = []  # register tiles
         self.loops: list[Any] = []  # traced loops that are open, innermost last
@@ -250,6 +251,7 @@ class Builder:
         self.droppable: set[str] = set()
         self.literals: dict[Hashable, Any] = {}  # constants that are immediates, by type and number
         self._needed: set[Match] = set()  # what `need` has taken note of
+        self._active: dict[tuple[int, ...], tuple[list[np.ndarray], np.ndarray]] = {}  # active threads, by the identities of the masks
         self._counts: dict[str, int] = {}
         self._labels: dict[str, int] = {}
         self._names: set[str] = set()
@@ -563,32 +565,39 @@ class Builder:
                 return None
         if any(not -_INT64 <= part < _INT64 for part in (*expr.terms.values(), *(bound or 0 for bound in expr.range()))):
             return None  # NumPy's integers do not hold it
-        total = np.full(self.threads, 0, np.int64)
+        total = np.full(self.threads, expr.terms.get((), 0), np.int64)
         for monomial, coefficient in expr.terms.items():
-            term = np.full(self.threads, coefficient, np.int64)
-            for symbol in monomial:
-                term = term * self.thread_arrays[symbol]
-            total = total + term
+            if monomial:
+                total += coefficient * prod(self.thread_arrays[symbol] for symbol in monomial)
         return total
 
     def _holding(self, region: Region) -> np.ndarray | None:
         """The threads in which a region's own facts are >= 0, as far as they depend on the thread alone; None where none does."""
-        known = len(region.facts), len(self.thread_arrays)  # neither loses anything
-        if region.holding is None or region.holding[0] != known:
-            values = [array for array in map(self.over_threads, region.facts) if array is not None]
-            region.holding = known, np.all([array >= 0 for array in values], axis=0) if values else None
-        return region.holding[1]
+        (facts, arrays), unknown, mask = region.holding
+        if facts != len(region.facts) or arrays != len(self.thread_arrays):  # neither loses anything
+            left = []
+            for fact in (*unknown, *region.facts[facts:]):
+                values = self.over_threads(fact)
+                if values is None:
+                    left.append(fact)
+                else:
+                    mask = values >= 0 if mask is None else mask & (values >= 0)
+            region.holding = (len(region.facts), len(self.thread_arrays)), tuple(left), mask
+        return mask
 
     def active_threads(self) -> np.ndarray:
         """The threads that comparisons of thread indices with constants leave active here, by linear index, ascending."""
-        active = np.ones(self.threads, dtype=bool)
+        masks: list[np.ndarray] = []
         region: Region | None = self.region
         while region is not None:
-            for mask in (self._holding(region), region.active):
-                if mask is not None:
-                    active &= mask
+            masks += [mask for mask in (self._holding(region), region.active) if mask is not None]
             region = region.parent
-        return np.flatnonzero(active)
+        key = tuple(map(id, masks))
+        found = self._active.get(key)
+        if found is None:  # the masks are kept, so that their ids stay their own
+            active = np.flatnonzero(np.logical_and.reduce(masks)) if masks else np.arange(self.threads)
+            found = self._active[key] = masks, active
+        return found[1]
 
     def single_thread(self) -> bool:
         """Whether one thread of the block at most runs what stands here: its index says so, or it is the one elected of one warp."""
@@ -599,7 +608,8 @@ class Builder:
 
     def one_a_warp(self) -> bool:
         """Whether at most one thread of each warp runs what stands here."""
-        return self._elected() or bool((np.diff(self.active_threads() // 32) > 0).all())
+        warps = self.active_threads() // 32
+        return self._elected() or bool((warps[1:] > warps[:-1]).all())
 
     def _elected(self) -> bool:
         region: Region | None = self.region
