@@ -2,8 +2,9 @@
 
     python -m benchmarks.profile_gemm [--out benchmarks/results/profile_gemm.json]
 
-Needs a Hopper GPU and ncu. "Tensor cores busy" is the cycles that the product takes at the 4096 floating-point operations a cycle of an SM's
-tensor cores (bf16, dense), as a share of the cycles in which the SMs were active. Clocks are left as they are, so that the power limit shows.
+Needs a Hopper GPU and ncu. "Tensor cores busy" is the cycles that the product takes at the 4096 floating-point operations a cycle of an
+SM's tensor cores (bf16, dense), as a share of the cycles in which the SMs were active. Clocks are left as they are, so that the power
+limit shows.
 """
 
 from __future__ import annotations
