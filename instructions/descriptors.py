@@ -32,6 +32,10 @@ class Canonical:
         self.major = major
         self.layout = layout
 
+    def rows(self, unit: int) -> int:
+        """Rows of a block of the layout, for `unit` elements in 16 bytes."""
+        return 8 if self.major == "k" else unit * max(1, self.swizzle // 16)
+
     def __repr__(self) -> str:
         name = f"a {self.swizzle}-byte swizzle" if self.swizzle else "no swizzle"
         return f"{'K' if self.major == 'k' else 'MN'}-major with {name}: {self.layout}"

@@ -210,6 +210,23 @@ tcgen05_wait = instruction(
 # ---- shared memory, and moves inside ----------------------------------------------------------------------------------
 
 _WARPS_64 = ".warpx2::02_13 .warpx2::01_23"
+# Where rows go to several warps, their copies are an axis in front: what is written is what the view shows.
+_COPIES = Tile(
+    {
+        "taddr": Atom(
+            "copies, rows, bits // 32 if .multicast else rows, bits // 32",
+            "S[(4, bits // 32) : (32 * LANE, 1)] if .shape in .4x256b else "
+            "S[(copies, rows, bits // 32) : (32 * LANE, LANE, 1)] if .multicast in .warpx4 else "
+            "S[(copies, rows, bits // 32) : (64 * LANE, LANE, 1)] if .multicast in .warpx2::02_13 else "
+            "S[(copies, (2, 32), bits // 32) : (32 * LANE, (64 * LANE, LANE), 1)] if .multicast in .warpx2::01_23 else "
+            "S[(rows, bits // 32) : (LANE, 1)]",
+            element="b32", place="lanes", starts=f"{'; '.join(map(str, range(32)))} if .shape in .4x256b else 0",
+        ),
+        "s_desc": Atom("rows, bits // 32", element="b32", place="descriptor", descriptor=TCGEN05, majors="k"),
+    },
+    names="rows, bits = .shape; copies = .multicast",
+    when="not .dst_src_fmt",
+)  # fmt: skip
 
 tcgen05_cp = instruction(
     "tcgen05.cp",
@@ -222,7 +239,7 @@ tcgen05_cp = instruction(
         .multicast = {{ .warpx2::02_13, .warpx2::01_23, .warpx4 }};
         .dst_src_fmt = {{ .b8x16.b6x16_p32, .b8x16.b4x16_p64 }};
     """,
-    operands={"taddr": address("out", "b32", space="tensor"), "s_desc": source("u64")},
+    operands={"taddr": address("out", "b32", space="tensor", align=16), "s_desc": source("u64")},
     rules=(
         Rule(".64x128b goes to pairs of warps", when=".shape in .64x128b", need=f".multicast in {_WARPS_64}"),
         Rule("pairs of warps take .64x128b", when=f".multicast in {_WARPS_64}", need=".shape in .64x128b"),
@@ -232,6 +249,7 @@ tcgen05_cp = instruction(
     since=(_BASE,),
     issuer="one",
     completes="tcgen05 commit",
+    tile=_COPIES,
     meaning={
         **_GROUP,
         ".shape": "Lanes and bits that are copied.",

@@ -34,7 +34,7 @@ class Atom:
     Attributes
     ----------
     shape : str
-        Extents of the operand's last axes, e.g. ``"16, k"``.
+        Extents of the operand's last axes, e.g. ``"16, k"``; ``A if CONDITION else B`` chooses by the qualifiers.
     layout : str
         Where each element lies: thread axes count from the first thread of the issuing group, ``m`` in elements from the operand's first
         register or address. ``A if CONDITION else B`` chooses by the qualifiers.
@@ -241,7 +241,7 @@ def atom_layout(atom: Atom, names: Mapping[str, int], match: Match) -> Layout:
     """The atom's layout in elements, reshaped to its shape."""
     from ptxgen.layouts.parse import parse
 
-    return parse(chosen(atom.layout, match), **names).reshape(atom_shape(atom, names))
+    return parse(chosen(atom.layout, match), **names).reshape(atom_shape(atom, names, match))
 
 
 def chosen(text: str, match: Match) -> str:
@@ -253,11 +253,12 @@ def chosen(text: str, match: Match) -> str:
     return text
 
 
-def atom_shape(atom: Atom, names: Mapping[str, int]) -> tuple[int, ...]:
+def atom_shape(atom: Atom, names: Mapping[str, int], match: Match) -> tuple[int, ...]:
     """The extents of the atom's axes."""
-    nodes = ast.parse(f"({atom.shape},)", mode="eval").body
+    text = chosen(atom.shape, match)
+    nodes = ast.parse(f"({text},)", mode="eval").body
     assert isinstance(nodes, ast.Tuple)
-    return tuple(_value(node, names, atom.shape) for node in nodes.elts)
+    return tuple(_value(node, names, text) for node in nodes.elts)
 
 
 def atom_starts(atom: Atom, names: Mapping[str, int], match: Match, warp: int) -> list[int]:

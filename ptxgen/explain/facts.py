@@ -252,7 +252,7 @@ def _atom_view(tile: Tile, atom: Atom, match: Match) -> str:
     if tile.extents:  # a view gives them
         extents = [text.strip() for text in atom.shape.split(",")]
     else:
-        extents = [str(extent) for extent in atom_shape(atom, evaluate_names(tile, match))] if atom.shape else ["*box"]
+        extents = [str(extent) for extent in atom_shape(atom, evaluate_names(tile, match), match)] if atom.shape else ["*box"]
     return f"({', '.join([*repeats, *extents])})"
 
 

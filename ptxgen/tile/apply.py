@@ -256,7 +256,7 @@ def _operand(builder: Builder, match: Match, slot: Slot, values: dict[str, Any],
         return LanesOperand(match, slot.name, contract, value, group, match.entry.tile.atoms[slot.name], given)  # type: ignore[union-attr]
     described = _described(match, slot.name)
     if described is not None:
-        shape = atom_shape(described, evaluate_names(match.entry.tile, match, extents(match, values)))  # type: ignore[arg-type]
+        shape = atom_shape(described, evaluate_names(match.entry.tile, match, extents(match, values)), match)  # type: ignore[arg-type]
         return DescriptorOperand(match, slot.name, contract, value, group, described, shape)
     if contract.kind == "address" and not value.ndim and isinstance(value.storage, Memory):
         return ScalarOperand(match, slot.name, contract, *value.__ptxgen_address__(builder))  # one place for every repeat

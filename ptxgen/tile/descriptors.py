@@ -229,20 +229,25 @@ class DescriptorOperand(ViewOperand):
 
 @lru_cache(maxsize=256)
 def _canonical(canonical: Canonical, shape: tuple[int, ...], bits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Constant part and the coefficients of the two free strides, in bits for every element; None where the extents do not fit."""
+    """Constant part and the coefficients of the two free strides, in bits for every element; None where the extents do not fit.
+
+    The last block of rows may be cut off: where an element lies does not depend on how many rows there are.
+    """
     layout = _parsed(canonical, shape, bits)
     if layout is None:
         return None
-    table = layout.table()
+    table, rows = layout.table(), shape[0]
     zero = np.zeros(table.shape, np.int64)
     parts = (table.linear, table.symbols.get((_LEAD,), zero), table.symbols.get((_STRIDE,), zero))
-    constant, lead, stride = (part.ravel() * bits for part in parts)
+    constant, lead, stride = (part[:rows].ravel() * bits for part in parts)
     return constant, lead, stride
 
 
 def _parsed(canonical: Canonical, shape: tuple[int, ...], bits: int) -> Layout | None:
-    """A canonical layout in elements; None where the extents do not fit."""
+    """A canonical layout in elements, of whole blocks of rows; None where the extents do not fit."""
     rows, k = shape
+    block = canonical.rows(128 // bits)
+    rows = -(-rows // block) * block
     try:
         return parse(canonical.layout, rows=rows, k=k, t=128 // bits, lead=Expr.of(_LEAD), stride=Expr.of(_STRIDE)).reshape(rows, k)
     except Exception:  # an extent that the layout's units do not divide

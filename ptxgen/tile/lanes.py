@@ -15,7 +15,7 @@ from ptxgen import ir
 from ptxgen.instructions.checking import Given
 from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match
-from ptxgen.instructions.tiles import LANE, Atom, atom_starts, evaluate_names
+from ptxgen.instructions.tiles import LANE, Atom, atom_starts, chosen, evaluate_names
 from ptxgen.layouts.expr import Expr, Monomial
 from ptxgen.tile.addresses import Addresses
 from ptxgen.tile.group import Group
@@ -59,6 +59,7 @@ class LanesOperand(ViewOperand):
         self._check_image(starts, symbols.values())
         first = starts[:, :, 0]
         own = {mono: values[:, :, 0] for mono, values in symbols.items()}
+        self._check_columns(first, own)
         self._check_lanes(first // view.storage.unit, {mono: values // view.storage.unit for mono, values in own.items()}, atom, given)
         spread = np.repeat(np.arange(group.size), group.unit)
         moved = {mono: values[spread] for mono, values in own.items()}
@@ -87,7 +88,7 @@ class LanesOperand(ViewOperand):
 
     def _layout(self) -> str:
         tile = self.match.entry.tile
-        return "" if tile is None else tile.atoms[self.name].layout
+        return "" if tile is None else chosen(tile.atoms[self.name].layout, self.match)
 
     def _check_lanes(
         self, first: np.ndarray, symbols: dict[Monomial, np.ndarray], atom: Atom, given: tuple[tuple[str, int], ...]
@@ -113,6 +114,25 @@ class LanesOperand(ViewOperand):
                     self.match, self.name, f"{self.view!r} begins in a lane that this warp's instruction cannot name", rule=rule,
                     example=f"{self.coordinates(g, r)}: lane {int(lanes[g, r])}", legal=f"lane {' or '.join(map(str, legal))}",
                 )  # fmt: skip
+
+    def _check_columns(self, first: np.ndarray, symbols: dict[Monomial, np.ndarray]) -> None:
+        """A start lies at a column that the instruction can name."""
+        assert isinstance(self.view.storage, Memory)
+        unit = self.view.storage.unit
+        step = max(1, self.contract.align * 8 // unit)
+        moved = [(Expr({mono: 1}).divisor() * values, mono) for mono, values in symbols.items()]
+        bad = next((mono for values, mono in moved if (values % (step * unit)).any()), None)
+        wrong = first // unit % step != 0
+        if bad is None and not wrong.any():
+            return
+        g, r = map(int, np.argwhere(wrong)[0]) if wrong.any() else (0, 0)
+        example = f"{self.coordinates(g, r)}: column {int(first[g, r]) // unit % LANE}"
+        raise refuse(
+            self.match, self.name, f"{self.view!r} does not begin at a multiple of {step} columns",
+            rule=f"the address is a multiple of {step} columns",
+            example=f"{'*'.join(one.name for one in bad)} moves it by other steps" if bad is not None else example,
+            legal=f"a start at a multiple of {step} columns",
+        )  # fmt: skip
 
     def given(self) -> Given:
         return Given("address", self.view.described(), space=self.view.space)

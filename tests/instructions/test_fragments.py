@@ -70,7 +70,7 @@ def owners(match: Match, operand: str) -> tuple[np.ndarray, np.ndarray]:
     assert tile is not None
     names = evaluate_names(tile, match)
     layout = atom_layout(tile.atoms[operand], names, match)
-    assert layout.shape == atom_shape(tile.atoms[operand], names)
+    assert layout.shape == atom_shape(tile.atoms[operand], names, match)
     table = layout.table()
     lanes, slots = np.asarray(table.thread), table.linear
     assert len(set(zip(lanes.ravel().tolist(), slots.ravel().tolist()))) == layout.size, "two elements lie in one place"
