@@ -358,7 +358,23 @@ _SUMMARY = "Adds the product of a matrix A, in shared or tensor memory, and a ma
 # Each block of a pair holds half of the rows of A and D, and half of the rows of B. D's rows are consecutive lanes, but for M = 64, whose
 # rows lie in the first 16 of every 32 lanes, and for 64 rows of a pair, where the second half of the columns has the upper 64 lanes.
 _ELEMENT = "b16 if .kind in .kind::f16 else b32 if .kind in .kind::tf32 else b8"
-_CODES = {"f16": 0, "bf16": 1, "tf32": 2, "f32": 2, "e4m3": 0, "e5m2": 1}
+_CODES = {
+    ".kind::f16": {"f16": 0, "bf16": 1},
+    ".kind::tf32": {"tf32": 2, "f32": 2},
+    ".kind::f8f6f4": {"e4m3": 0, "e5m2": 1},
+    ".kind::i8": {"u8": 0, "s8": 1},
+}
+_SUMS = {".kind::f16": {"f32": 1}, ".kind::tf32": {"f32": 1}, ".kind::f8f6f4": {"f32": 1}, ".kind::i8": {"s32": 2}}
+# What the instruction descriptor says of types, majors and extents.
+_IDESC = (
+    *(Field(4, "type(d_tmem)", codes, when=f".kind in {kind}") for kind, codes in _SUMS.items()),
+    *(Field(7, "type(a_desc a_tmem)", codes, when=f".kind in {kind}") for kind, codes in _CODES.items()),
+    *(Field(10, "type(b_desc)", codes, when=f".kind in {kind}") for kind, codes in _CODES.items()),
+    Field(15, "major(a_desc)"),
+    Field(16, "major(b_desc)"),
+    Field(17, "n // 8"),
+    Field(24, "m // 16"),
+)
 _MAJORS = "k if .kind in .kind::tf32 else k mn"
 _PRODUCTS = Tile(
     {
@@ -375,12 +391,17 @@ _PRODUCTS = Tile(
         "b_desc": Atom("n // ctas, k", element=_ELEMENT, repeats="* N K", place="descriptor", descriptor=TCGEN05, majors=_MAJORS),
     },
     extents={
-        "rows": Extent("d_tmem", -2, step="64", most=128),
-        "n": Extent("d_tmem", -1, step="16 - 8 * (64 // m)", most=256),
+        "rows": Extent("d_tmem", -2, "64 : 128 : 64"),
+        "n": Extent(
+            "d_tmem", -1,
+            "32 : 256 : 32 if .kind in .kind::i8 and .cta_group in .cta_group::2 else "
+            "least : 32 : least; 48 : 256 : 16 if .kind in .kind::i8 else least : 256 : least",
+        ),
     },
     names=f"""
         ctas = .cta_group
         m = rows * ctas
+        least = 16 - 8 * (64 // m)
         k = 256 // bits({_ELEMENT})
         small = 128 // rows - 1
         step = 16 + 16 * small * (2 - ctas)
@@ -389,18 +410,8 @@ _PRODUCTS = Tile(
     """,
     order="* M N K",
     chain={"enable_input_d": "1"},
-    implied={
-        "idesc": (
-            Field(4, "type(d_tmem)", {"f32": 1}),
-            Field(7, "type(a_desc a_tmem)", _CODES),
-            Field(10, "type(b_desc)", _CODES),
-            Field(15, "major(a_desc)"),
-            Field(16, "major(b_desc)"),
-            Field(17, "n // 8"),
-            Field(24, "m // 16"),
-        ),
-    },
-    when=".kind in .kind::f16 .kind::tf32 .kind::f8f6f4 and not .ashift",
+    implied={"idesc": _IDESC},
+    when="not .ashift",
 )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LANE", "Atom", "Extent", "Field", "Tile", "atom_layout", "atom_shape", "atom_starts", "chosen", "evaluate_names", "field_value",
-    "limit",
+    "legal_extents",
 ]  # fmt: skip
 
 
@@ -88,19 +88,17 @@ class Extent:
     operand : str
     axis : int
         Of the operand's atom, counted from the last one: -1, -2.
-    step : str
-        Arithmetic on names: what it is a multiple of.
-    most : int
-        The largest.
+    values : str
+        What it may be, parted by semicolons: arithmetic on names, or three such as ``first : last : step``. ``A if CONDITION else B``
+        chooses by the qualifiers.
     """
 
-    __slots__ = ("axis", "most", "operand", "step")
+    __slots__ = ("axis", "operand", "values")
 
-    def __init__(self, operand: str, axis: int, *, step: str, most: int) -> None:
+    def __init__(self, operand: str, axis: int, values: str) -> None:
         self.operand = operand
         self.axis = axis
-        self.step = step
-        self.most = most
+        self.values = values
 
 
 class Field:
@@ -115,14 +113,17 @@ class Field:
         arithmetic on names.
     codes : mapping of str to int
         Element type -> code.
+    when : str
+        The condition under which these bits say this; otherwise they are 0, or another field's.
     """
 
-    __slots__ = ("codes", "low", "source")
+    __slots__ = ("codes", "low", "source", "when")
 
-    def __init__(self, low: int, source: str, codes: Mapping[str, int] | None = None) -> None:
+    def __init__(self, low: int, source: str, codes: Mapping[str, int] | None = None, *, when: str = "") -> None:
         self.low = low
         self.source = source
         self.codes = codes or {}
+        self.when = when
 
 
 LANE = 1 << 16
@@ -267,9 +268,14 @@ def atom_starts(atom: Atom, names: Mapping[str, int], match: Match, warp: int) -
     return sorted({_arithmetic(text.strip())(known, match) for text in chosen(atom.starts, match).split(";")})
 
 
-def limit(extent: Extent, names: Mapping[str, int], match: Match) -> tuple[int, int]:
-    """What an extent that a view gives is a multiple of, and the largest."""
-    return _arithmetic(extent.step)(names, match), extent.most
+def legal_extents(extent: Extent, names: Mapping[str, int], match: Match) -> list[range]:
+    """What an extent that a view gives may be."""
+    found = []
+    for text in chosen(extent.values, match).split(";"):
+        first, *rest = (_arithmetic(part.strip())(names, match) for part in text.split(":"))
+        last, step = rest or (first, 1)
+        found.append(range(first, last + 1, step))
+    return found
 
 
 def field_value(source: str, names: Mapping[str, int], match: Match) -> int:

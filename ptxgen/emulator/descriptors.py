@@ -107,7 +107,8 @@ def matrix_addresses(fields: Fields, *, k_major: bool, rows: int, depth: int, el
     Returns
     -------
     array of int64
-        Shape (rows, chunks along K) for a K-major matrix, (chunks along M or N, depth) for an MN-major one.
+        Shape (rows, chunks along K) for a K-major matrix, (chunks along M or N, depth) for an MN-major one, whose last chunk may hold
+        more than `rows`.
     """
     swizzle = fields.swizzle
     per_row = swizzle.span // CHUNK
@@ -117,7 +118,7 @@ def matrix_addresses(fields: Fields, *, k_major: bool, rows: int, depth: int, el
         offset = row % 8 * swizzle.span + row // 8 * fields.stride
         offset = offset + (chunk * outer if outer or per_row == 1 else chunk * CHUNK)
     else:
-        chunk, row = np.arange(rows * element // CHUNK)[:, None], np.arange(depth)[None, :]
+        chunk, row = np.arange(-(-rows * element // CHUNK))[:, None], np.arange(depth)[None, :]
         outer, inner = (fields.stride, fields.leading) if per_row == 1 else (fields.leading, fields.stride)
         offset = chunk % per_row * CHUNK + chunk // per_row * outer
         offset = offset + row % swizzle.rows * swizzle.span + row // swizzle.rows * inner

@@ -138,7 +138,7 @@ class TensorProduct(_Issued):
         element = {"f16": 2, "bf16": 2, "tf32": 4}.get(of, 1)
         address = matrix_addresses(fields, k_major=k_major, rows=rows, depth=32 // element, element=element)
         elements = unpack(self.chunks(wave, operation, block, address, name), of)
-        return elements.reshape(rows, -1) if k_major else elements.transpose(0, 2, 1).reshape(rows, -1)
+        return elements.reshape(rows, -1) if k_major else elements.transpose(0, 2, 1).reshape(-1, elements.shape[1])[:rows]
 
     def _right(self, wave: Wave, operation: Operation, blocks: list[int], word: int, product: Product) -> Array | None:
         """B: shape (N, K); each block of a pair holds half of its rows."""

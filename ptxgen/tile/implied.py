@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ptxgen.instructions.grammar import condition
 from ptxgen.instructions.registry import Match
-from ptxgen.instructions.tiles import Field, evaluate_names, field_value, limit
+from ptxgen.instructions.tiles import Field, evaluate_names, field_value, legal_extents
 from ptxgen.tile.descriptors import DescriptorOperand
 from ptxgen.tile.operands import TileOperand, ViewOperand, refuse
 from ptxgen.tracing.views import View
@@ -39,14 +40,21 @@ def check_extents(match: Match, given: tuple[tuple[str, int], ...]) -> None:
         return
     names = evaluate_names(tile, match, given[:1])
     for at, (name, extent) in enumerate(tile.extents.items()):
-        step, most = limit(extent, names, match)
-        if given[at][1] % step or not step <= given[at][1] <= most:
+        legal = legal_extents(extent, names, match)
+        if not any(given[at][1] in values for values in legal):
             raise refuse(
                 match, extent.operand, f"its last axes are {tuple(one for _, one in given)}",
                 rule=f"the operand ends in ({tile.atoms[extent.operand].shape})", example=f"{name} = {given[at][1]}",
-                legal=f"{name}: multiples of {step} up to {most}",
+                legal=f"{name}: {', or '.join(map(_spoken, legal))}",
             )  # fmt: skip
         names = evaluate_names(tile, match, given[: at + 2])
+
+
+def _spoken(values: range) -> str:
+    first, last, step = values[0], values[-1], values.step
+    if first == last:
+        return str(first)
+    return f"multiples of {step} up to {last}" if first == step else f"{first} to {last} in steps of {step}"
 
 
 def implication(match: Match, name: str, made: Mapping[str, TileOperand], values: Mapping[str, Any]) -> int:
@@ -63,7 +71,8 @@ def implication(match: Match, name: str, made: Mapping[str, TileOperand], values
     said = match.entry.tile.implied[name]
     if isinstance(said, str):
         return _major(said, made) if said.startswith("major(") else int(said)
-    return sum(_field(match, name, field, made, values) << field.low for field in said)
+    fields = (field for field in said if condition(field.when).holds(match.bindings))
+    return sum(_field(match, name, field, made, values) << field.low for field in fields)
 
 
 def _major(said: str, made: Mapping[str, TileOperand]) -> int:

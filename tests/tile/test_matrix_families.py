@@ -234,8 +234,8 @@ def group_product(types, scope, groups, columns, repeats, spans, majors, registe
     depth = k * s
     lead = (groups,) if scope == "cta" and groups > 1 else ()
     count = groups if lead else 1
-    if majors[1] == "mn":
-        spans = spans[0], min(spans[1], columns * 2 & -(columns * 2))  # a descriptor takes whole blocks of such a matrix
+    if majors[1] == "mn" and (n * count > 1 or columns * 2 > spans[1]):
+        spans = spans[0], min(spans[1], columns * 2 & -(columns * 2))  # of blocks in a row, instructions take whole ones or equal parts
     # A tile is cut inside one block of its rows, or between blocks.
     length = depth * bits // 8
     spans = tuple(min(span, length & -length) if major == "k" and length > span else span for span, major in zip(spans, majors))
@@ -342,6 +342,11 @@ def test_products_of_warpgroups_of_every_type(types, registers):
 @pytest.mark.parametrize("majors", [("k", "mn"), ("mn", "k"), ("mn", "mn")])
 def test_products_of_warpgroups_of_every_major(majors, span):
     group_product(**{**GROUPS, "majors": majors, "spans": (span, span), "columns": 64, "repeats": (1, 1, 2), "margin": 1})
+
+
+@pytest.mark.parametrize(("columns", "span"), [(8, 32), (24, 64), (24, 128), (56, 128)])
+def test_products_of_warpgroups_that_leave_a_part_of_a_block(columns, span):
+    group_product(**{**GROUPS, "majors": ("mn", "mn"), "spans": (span, span), "columns": columns, "repeats": (1, 1, 2), "margin": 1})
 
 
 @given(group_products())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ptxgen as px
-from ptxgen import S, b32, bf16, e4m3, e5m2, f16, f32, laneid, tid_in_wg, tx, u32, wid_in_wg
+from ptxgen import S, b32, bf16, e4m3, e5m2, f16, f32, laneid, s8, s32, tid_in_wg, tx, u8, u32, wid_in_wg
 from ptxgen.assemble import assemble
 from ptxgen.errors import InstructionError, PtxgenError
 from ptxgen.layouts import Layout
@@ -31,18 +31,22 @@ def lanes_of(sums, rows, n, m, cta_group):
 def product(dtype, other, m, n, a_major, b_major, span, cta_group=1, depth=2, a_in_tensor_memory=False):
     """A kernel that multiplies one tile: A (m, K) and B (n, K), or their transposes, C (m, n)."""
     bits = dtype.bits
-    kind = {16: "f16", 32: "tf32", 8: "f8f6f4"}[bits]
+    whole = dtype in (s8, u8)
+    kind = "i8" if whole else {16: "f16", 32: "tf32", 8: "f8f6f4"}[bits]
+    sums, number = (s32, "mov.b32") if whole else (f32, "cvt.rn.f32.u32")
     k = 256 // bits
     K = max(k * depth, (span or 16) * 8 // bits)
     rows, share = m // cta_group, n // cta_group
     width = n if (m, cta_group) != (128, 2) else n // 2
     parts = {"a": (rows, a_major), "b": (share, b_major)}
-    shapes = {name: (extent, K) if major == "k" else (K, extent) for name, (extent, major) in parts.items()}
+    # Rows that do not fill the last block of an MN-major matrix are followed by others, which the product does not take.
+    block = (span or 16) * 8 // bits
+    shapes = {name: (extent, K) if major == "k" else (K, -(-extent // block) * block) for name, (extent, major) in parts.items()}
 
     @px.kernel(grid=cta_group, block=128, cluster=cta_group, target="sm_100a")
     def kernel(
         A: px.Tensor((cta_group, *shapes["a"]), dtype, align=16), B: px.Tensor((cta_group, *shapes["b"]), other, align=16),
-        C: px.Tensor((cta_group, 128, width), f32, align=16),
+        C: px.Tensor((cta_group, 128, width), sums, align=16),
     ):  # fmt: skip
         a, b = (px.shared(shapes[name], type, layout=blocked(*shapes[name], span, bits)) for name, type in (("a", dtype), ("b", other)))
         done = px.mbarrier(1)
@@ -67,12 +71,12 @@ def product(dtype, other, m, n, a_major, b_major, span, cta_group=1, depth=2, a_
         px.tcgen05_fence("before")
         px.syncthreads() if cta_group == 1 else px.cluster_sync()
         px.tcgen05_fence("after")
-        cells = memory.tile((128, width), f32)
+        cells = memory.tile((128, width), sums)
         # Every lane and column has a number of its own, so that what a product leaves alone shows.
-        held = px.local((128, width), f32, layout=S[(128, width) : (1 @ tx, 1)])
+        held = px.local((128, width), sums, layout=S[(128, width) : (1 @ tx, 1)])
         words = held.view(128, width // 8, 8)
         for column in range(width):
-            px.tile.apply("cvt.rn.f32.u32", held[:, column : column + 1], px.tid.x * 4 + 1000 * column, scope="cta")
+            px.tile.apply(number, held[:, column : column + 1], px.tid.x * 4 + 1000 * column, scope="cta")
         px.tile.apply("tcgen05.st.sync.aligned.32x32b.x8.b32", cells.view(4, 32, width // 8, 8).permute(0, 2, 1, 3),
                       words.view(4, 32, width // 8, 8).permute(0, 2, 1, 3), scope="cta")  # fmt: skip
         if a_in_tensor_memory:
@@ -93,8 +97,8 @@ def product(dtype, other, m, n, a_major, b_major, span, cta_group=1, depth=2, a_
             if a_in_tensor_memory:
                 left = lanes_of(left, rows, K, m, 1) if m == 64 else left
             else:
-                left = a if a_major == "k" else a.permute(1, 0)
-            right = b if b_major == "k" else b.permute(1, 0)
+                left = a if a_major == "k" else a.permute(1, 0)[:rows]
+            right = b if b_major == "k" else b.permute(1, 0)[:share]
             px.tile.apply(
                 f"tcgen05.mma.cta_group::{cta_group}.kind::{kind}",
                 lanes_of(cells, rows, n, m, cta_group).view(1, 1, rows, n),
@@ -109,7 +113,7 @@ def product(dtype, other, m, n, a_major, b_major, span, cta_group=1, depth=2, a_
         px.tile.apply("tcgen05.ld.sync.aligned.32x32b.x8.b32", words.view(4, 32, width // 8, 8).permute(0, 2, 1, 3),
                       cells.view(4, 32, width // 8, 8).permute(0, 2, 1, 3), scope="cta")  # fmt: skip
         px.tcgen05_wait("ld")
-        px.tile.apply("st.global.v4.f32", C[rank].view(128, width // 4, 4), held.view(128, width // 4, 4), scope="cta")
+        px.tile.apply("st.global.v4.b32", C[rank].view(128, width // 4, 4), held.view(128, width // 4, 4), scope="cta")
         px.tcgen05_fence("before")
         px.syncthreads() if cta_group == 1 else px.cluster_sync()
         with px.if_(px.tid.x < 32):
@@ -122,16 +126,19 @@ def check(dtype=bf16, other=None, m=128, n=32, a_major="k", b_major="k", span=12
     other = other or dtype
     kernel, K, width = product(dtype, other, m, n, a_major, b_major, span, cta_group, **options)
     rng = np.random.default_rng(seed)
-    a, b = (rng.integers(-3, 4, (extent, K)).astype(of.numpy) for extent, of in ((m, dtype), (n, other)))
+    a, b = (rng.integers(0 if of is u8 else -3, 4, (extent, K)).astype(of.numpy) for extent, of in ((m, dtype), (n, other)))
     given = []
     for matrix, major in ((a, a_major), (b, b_major)):
         halves = matrix.reshape(cta_group, -1, K)
-        given.append(np.ascontiguousarray(halves if major == "k" else halves.transpose(0, 2, 1)))
-    found = np.zeros((cta_group, 128, width), np.float32)
+        if major == "mn":
+            more = -halves.shape[1] % ((span or 16) * 8 // dtype.bits)
+            halves = np.pad(halves, ((0, 0), (0, more), (0, 0)), constant_values=3).transpose(0, 2, 1)
+        given.append(np.ascontiguousarray(halves))
+    found = np.zeros((cta_group, 128, width), np.int32 if dtype in (s8, u8) else np.float32)
     kernel(*given, found)
     lane, column = np.indices((128, width))
-    expected = np.broadcast_to(4 * lane + 1000.0 * column, found.shape).copy()
-    sums = a.astype(np.float32) @ b.astype(np.float32).T
+    expected = np.broadcast_to(4 * lane + 1000 * column, found.shape).astype(found.dtype)
+    sums = a.astype(found.dtype) @ b.astype(found.dtype).T
     for row in range(m):
         block, inside = divmod(row, m // cta_group)
         if (m, cta_group) == (128, 2):
@@ -149,10 +156,18 @@ def test_products_of_every_data_path(m, n, cta_group):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "other"), [(f16, f16), (bf16, f16), (px.tf32, px.tf32), (e4m3, e4m3), (e4m3, e5m2), (e5m2, e4m3)], ids=str
+    ("dtype", "other"),
+    [(f16, f16), (bf16, f16), (px.tf32, px.tf32), (e4m3, e4m3), (e4m3, e5m2), (e5m2, e4m3), (s8, s8), (s8, u8), (u8, s8), (u8, u8)],
+    ids=str,
 )
 def test_products_of_every_type(dtype, other):
     check(dtype, other)
+
+
+@pytest.mark.parametrize(("m", "n", "cta_group"), [(64, 8, 1), (64, 24, 1), (64, 48, 1), (128, 80, 1), (128, 32, 2), (256, 64, 2)])
+@pytest.mark.parametrize("majors", [("k", "k"), ("mn", "mn")])
+def test_products_of_bytes(m, n, cta_group, majors):
+    check(s8, u8, m=m, n=n, cta_group=cta_group, a_major=majors[0], b_major=majors[1], span=128)
 
 
 @pytest.mark.parametrize("span", [0, 32, 64, 128])
@@ -160,6 +175,17 @@ def test_products_of_every_type(dtype, other):
 @pytest.mark.parametrize("b_major", ["k", "mn"])
 def test_products_of_every_major_and_swizzle(a_major, b_major, span):
     check(n=64, a_major=a_major, b_major=b_major, span=span)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "m", "n", "cta_group", "span"),
+    [
+        (bf16, 64, 8, 1, 32), (bf16, 64, 24, 1, 64), (bf16, 128, 48, 1, 128), (bf16, 128, 48, 2, 64), (e4m3, 64, 72, 1, 128),
+        (e4m3, 128, 16, 1, 64),
+    ],
+)  # fmt: skip
+def test_the_last_block_of_rows_may_be_cut_off(dtype, m, n, cta_group, span):
+    check(dtype, m=m, n=n, cta_group=cta_group, a_major="mn", b_major="mn", span=span)
 
 
 @pytest.mark.parametrize(("m", "n", "cta_group"), [(64, 16, 1), (128, 32, 1), (128, 32, 2), (256, 32, 2)])
@@ -321,7 +347,11 @@ def shifted(memory):
         (lambda a, b: multiply(allocated().tile((128, 64), u32).view(1, 1, 128, 64), a, b), ["does not take", "px.f32"]),
         (lambda a, b: multiply(allocated().tile((128, 64), f32).view(1, 1, 128, 64), a.view(px.b16), b), ["px.f16", "px.bf16"]),
         (lambda a, b: multiply(px.local((1, 1, 128, 64), f32), a, b), ["not in .tensor"]),
-        (lambda a, b: multiply(allocated().tile((128, 64), f32).view(1, 1, 128, 64), a, b, kind="i8"), ["no tile form"]),
+        (
+            lambda a, b: multiply(allocated().tile((128, 72), s32).view(1, 1, 128, 72), a, b, kind="i8"),
+            ["multiples of 16 up to 32, or 48 to 256 in steps of 16"],
+        ),
+        (lambda a, b: multiply(allocated().tile((128, 64), f32).view(1, 1, 128, 64), a, b, kind="i8"), ["operand a_desc", "16 bits", "8"]),
         (lambda a, b: px.tensor_memory(48), ["48 columns", "32, 64, 128, 256, 512"]),
         (lambda a, b: px.tensor_memory(32).tile((128, 32), f32), ["nothing before allocates", ".alloc()"]),
         (lambda a, b: allocated(32).tile((128, 33), f32), ["does not lie inside", "32 elements"]),
