@@ -119,3 +119,14 @@ def explain(
     from ptxgen.cli.explain import explain_opcode
 
     explain_opcode(opcode, json)
+
+
+@app.command(name="list")
+def list_(
+    prefix: Annotated[str, typer.Argument(help="Only what begins so, such as mbarrier or ld.")] = "",
+    json: Annotated[bool, typer.Option("--json", help="Print a list of records as JSON.")] = False,
+) -> None:
+    """List every form of every instruction: syntax, first PTX version, targets, and whether the emulator executes it."""
+    from ptxgen.cli.explain import list_forms
+
+    list_forms(prefix, json)

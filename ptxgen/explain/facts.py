@@ -12,11 +12,11 @@ from ptxgen.instructions.checking import NAMED, legal_operand
 from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.grammar import Choice, Element, Slot, broken_rules, condition, forms
 from ptxgen.instructions.language import Entry, Operand
-from ptxgen.instructions.registry import Match, entries, lookup, mnemonics
+from ptxgen.instructions.registry import Match, entries, lookup
 from ptxgen.instructions.targets import spelled
 from ptxgen.instructions.tiles import Atom, Tile, atom_shape, evaluate_names
 
-__all__ = ["Explanation", "FormLine", "OperandFacts", "Overview", "Qualifier", "RuleFacts", "explain"]
+__all__ = ["Explanation", "FormLine", "OperandFacts", "Overview", "Qualifier", "RuleFacts", "explain", "mnemonic_of"]
 
 
 class Qualifier(NamedTuple):
@@ -97,7 +97,7 @@ class FormLine(NamedTuple):
 
 
 class Overview(NamedTuple):
-    """All instructions whose opcode begins with one word."""
+    """All instructions whose opcode begins with some words."""
 
     mnemonic: str
     instructions: tuple[FormLine, ...]
@@ -122,8 +122,9 @@ def explain(opcode: str) -> Answer:
     try:
         matches = lookup(opcode)
     except InstructionError as error:
-        if opcode in mnemonics():
-            return _overview(opcode)
+        overview = _overview(opcode)
+        if overview.instructions:
+            return overview
         near = nearest_opcodes(opcode)
         if near:
             error.legal += f"\n  nearest: {', '.join(near)}"
@@ -133,12 +134,19 @@ def explain(opcode: str) -> Answer:
 
 
 def _overview(mnemonic: str) -> Overview:
+    """The instructions that a mnemonic's first words name: ``tcgen05``, ``mbarrier.try_wait``."""
     found = []
     for entry in entries():
-        lines = tuple(form.syntax for form in forms(entry) if form.head == mnemonic)
+        named = f"{mnemonic_of(entry)}.".startswith(f"{mnemonic}.")
+        lines = tuple(form.syntax for form in forms(entry) if named or form.head == mnemonic)
         if lines:
             found.append(FormLine(entry.name, entry.summary, entry.section, lines, _choices(entry)))
     return Overview(mnemonic, tuple(found))
+
+
+def mnemonic_of(entry: Entry) -> str:
+    """An instruction as its section of the ISA names it, without what tells entries of one section apart."""
+    return entry.name.partition(" (")[0]
 
 
 def _choices(entry: Entry) -> tuple[str, ...]:
