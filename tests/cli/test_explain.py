@@ -6,6 +6,7 @@ import pytest
 
 from ptxgen.assemble.referee import check_many
 from ptxgen.assemble.tools import find_tool
+from ptxgen.certify.choices import legal_choices
 from ptxgen.explain import (
     Explanation,
     Overview,
@@ -24,7 +25,6 @@ from ptxgen.instructions.targets import FIRST_VERSION, lowest_target
 from ptxgen.layouts.errors import PtxgenError
 from ptxgen.text import read
 from ptxgen.verify import verify
-from tests.instructions.harness import legal_choices
 
 needs_ptxas = pytest.mark.skipif(find_tool("ptxas") is None, reason="needs ptxas: pip install 'ptxgen[asm]'")
 PER_FORM = 24

@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 
 from ptxgen.assemble.tools import find_tool
+from ptxgen.certify.choices import legal_choices
+from ptxgen.certify.judge import refusals
+from ptxgen.certify.statements import Statement, statements
 from ptxgen.instructions.checking import Given, check
 from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.grammar import Form, forms
 from ptxgen.instructions.registry import FAMILIES, Match, family_entries, lookup
 from ptxgen.instructions.targets import FIRST_VERSION, lowest_target
 from ptxgen.instructions.types import TYPES
-from tests.instructions.harness import Statement, legal_choices, refusals, statements
 
 FAMILY_NAMES = ("integer", "extended", "floating", "half", "mixed", "comparison", "logic")
 needs_ptxas = pytest.mark.skipif(find_tool("ptxas") is None, reason="needs ptxas: pip install 'ptxgen[asm]'")

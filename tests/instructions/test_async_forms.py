@@ -10,13 +10,16 @@ from pathlib import Path
 import pytest
 
 from ptxgen.assemble.tools import find_tool
+from ptxgen.certify.choices import legal_choices
+from ptxgen.certify.gates import NEWEST
+from ptxgen.certify.judge import judge
+from ptxgen.certify.statements import Statement, statements
 from ptxgen.instructions.checking import Given, check
 from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.grammar import Form, Slot, broken_rules, forms
 from ptxgen.instructions.registry import Match, family_entries, lookup
 from ptxgen.instructions.targets import FIRST_VERSION, lowest_target, target_set
 from ptxgen.instructions.types import TYPES
-from tests.instructions.harness import NEWEST, Statement, judge, legal_choices, statements
 
 DATA = Path(__file__).parent.parent / "data"
 FAMILIES = ("async_copy", "mbarrier", "fence", "warpgroup", "tensor_memory")

@@ -12,22 +12,14 @@ from functools import lru_cache
 import pytest
 
 from ptxgen.assemble.tools import find_tool
+from ptxgen.certify.choices import illegal_choices, legal_choices
+from ptxgen.certify.gates import NEWEST, targets_outside, version_before
+from ptxgen.certify.judge import Refusal, judge
+from ptxgen.certify.statements import Statement, statements, statements_of
 from ptxgen.instructions.checking import check
 from ptxgen.instructions.grammar import Form, broken_rules, forms
 from ptxgen.instructions.registry import FAMILIES, Match, family_entries
 from ptxgen.instructions.targets import FIRST_VERSION
-from tests.instructions.harness import (
-    NEWEST,
-    Refusal,
-    Statement,
-    illegal_choices,
-    judge,
-    legal_choices,
-    statements,
-    statements_of,
-    targets_outside,
-    version_before,
-)
 
 needs_ptxas = pytest.mark.skipif(find_tool("ptxas") is None, reason="needs ptxas: pip install 'ptxgen[asm]'")
 every_family = pytest.mark.parametrize("family", FAMILIES)

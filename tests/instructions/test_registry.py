@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from ptxgen.certify.choices import illegal_choices, legal_choices
 from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.grammar import Choice, Element, Optional, forms
 from ptxgen.instructions.language import Entry
 from ptxgen.instructions.registry import FAMILIES, entries, family_entries, lookup
-from tests.instructions.harness import illegal_choices, legal_choices
 
 ENTRIES = list(entries())
 CORPUS = Path(__file__).parent.parent / "data" / "opcodes.txt"

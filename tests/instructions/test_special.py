@@ -7,13 +7,14 @@ from collections import defaultdict
 import pytest
 
 from ptxgen.assemble.tools import find_tool
+from ptxgen.certify.gates import NEWEST, VERSIONS
+from ptxgen.certify.judge import refusals
 from ptxgen.instructions.checking import Given, check
 from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.special import SPECIAL, SpecialRegister, is_special, special_register
 from ptxgen.instructions.targets import FIRST_VERSION, lowest_target
 from ptxgen.instructions.types import type_named
 from ptxgen.layouts.errors import PtxgenError
-from tests.instructions.harness import NEWEST, VERSIONS, refusals
 
 needs_ptxas = pytest.mark.skipif(find_tool("ptxas") is None, reason="needs ptxas: pip install 'ptxgen[asm]'")
 

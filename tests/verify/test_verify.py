@@ -9,11 +9,13 @@ import pytest
 
 from ptxgen.assemble.referee import check_many
 from ptxgen.assemble.tools import find_tool
+from ptxgen.certify.gates import version_before
+from ptxgen.certify.statements import Statement, statements_of
+from ptxgen.certify.surroundings import module
 from ptxgen.instructions.grammar import forms
 from ptxgen.instructions.registry import FAMILIES, family_entries
 from ptxgen.text import read
 from ptxgen.verify import Problem, verify
-from tests.instructions.harness import Statement, module, statements_of, version_before
 
 needs_ptxas = pytest.mark.skipif(find_tool("ptxas") is None, reason="needs ptxas: pip install 'ptxgen[asm]'")
 REPOSITORY = Path(__file__).parents[2]
