@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ptxgen.instructions.demands import rule_of
@@ -42,29 +42,44 @@ class Given:
     space : str
         Of an address or a symbol: the state space it is known to lie in, else empty.
     text : str
-        How to show it to the user.
+        How to show it to the user; made when somebody asks where a function was given for it.
     essence : tuple or None
         All that decides whether it is accepted, once somebody asked (`_essence`).
     """
 
-    __slots__ = ("essence", "items", "kind", "space", "text", "type", "value")
+    __slots__ = ("_text", "essence", "items", "kind", "space", "type", "value")
 
     def __init__(
         self,
         kind: str,
-        text: str,
+        text: str | Callable[[], str],
         type: Type | None = None,
         value: int | None = None,
         items: tuple[Given, ...] = (),
         space: str = "",
     ) -> None:
         self.kind = kind
-        self.text = text
+        self._text = text
         self.type = type
         self.value = value
         self.items = items
         self.space = space
         self.essence: tuple[Any, ...] | None = None
+
+    @property
+    def text(self) -> str:
+        text = self._text
+        return text if isinstance(text, str) else text()
+
+    @staticmethod
+    def vector(items: tuple[Given, ...]) -> Given:
+        """Several in braces."""
+        return Given("vector", lambda: "{" + ", ".join(one.text for one in items) + "}", items=items)
+
+    @staticmethod
+    def pair(items: tuple[Given, ...]) -> Given:
+        """Two results in one place."""
+        return Given("pair", lambda: "|".join(one.text for one in items), items=items)
 
 
 class Checked:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -89,7 +89,7 @@ class Layout:
         self._unit = unit
         self.shape = tuple(extent_of(part) for part in dims)  # type: ignore[misc]
         self._table: Table | None = None
-        self._derived: dict[int | tuple[Scalar, ...], Layout] = {}
+        self._derived: dict[Hashable, Layout] = {}
         self._canonical: Layout | None = None
         self._hash: int | None = None
 
@@ -142,6 +142,11 @@ class Layout:
     def dims(self) -> tuple[Dims, ...]:
         """For each logical dimension its physical ones as (extent, stride), outermost first."""
         return self._dims
+
+    @property
+    def spelling(self) -> tuple[Any, ...]:
+        """All that it is, to be compared and hashed as it is spelled: where spellings are equal, so are the layouts and their tables."""
+        return self._dims, self._replicas, self._offset, self._swizzle, self._unit
 
     @property
     def replicas(self) -> Layout:
@@ -240,8 +245,8 @@ class Layout:
         replicas = tuple((e, s.scaled(m, bits)) for e, s in self._replicas)
         return self._remember(bits, self._with(dims, self._offset.scaled(m, bits), replicas, BIT))
 
-    def _remember(self, how: int | tuple[Scalar, ...], derived: Layout) -> Layout:
-        """Keep a bound or reshaped layout: each kernel asks for the same few again, and their tables come with them."""
+    def _remember(self, how: Hashable, derived: Layout) -> Layout:
+        """Keep a bound, reshaped or rearranged layout: each kernel asks for the same few again, and their tables come with them."""
         if len(self._derived) < _REMEMBERED:
             self._derived[how] = derived
         return derived

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ptxgen.layouts.dims import Dims, Unsplittable, split
@@ -25,19 +26,24 @@ class _Problem(Exception):
 def rearrange(layout: Layout, pattern: str, sizes: Mapping[str, int]) -> Layout:
     """See `Layout.rearrange`."""
     try:
+        given = {name: as_extent(size) for name, size in sizes.items()}
+        how = pattern, *given.items()
+        if how in layout._derived:
+            return layout._derived[how]
         left, right = parse_pattern(pattern)
-        known = _sizes(left, layout.shape, {name: as_extent(size) for name, size in sizes.items()})
+        known = _sizes(left, layout.shape, given)
         parts: dict[str, Dims] = {}
         for group, dims, extent in zip(left, layout.dims, layout.shape):
             parts.update(_split_group(group, dims, extent, known))
         merged = [tuple(dim for name in group for dim in parts[name]) for group in right]
     except (_Problem, LayoutError) as problem:
-        given = "".join(f", {name}={size}" for name, size in sizes.items())
+        asked = "".join(f", {name}={size}" for name, size in sizes.items())
         shape = ", ".join(map(str, layout.shape)) + ("," if layout.ndim == 1 else "")
-        raise LayoutError(f'rearrange("{pattern}"{given}) on shape ({shape}): {problem}') from None
-    return layout._with(tuple(merged))
+        raise LayoutError(f'rearrange("{pattern}"{asked}) on shape ({shape}): {problem}') from None
+    return layout._remember(how, layout._with(tuple(merged)))
 
 
+@lru_cache(maxsize=256)
 def parse_pattern(pattern: str) -> tuple[_Groups, _Groups]:
     """Both sides of a pattern: for each dimension the names of its axes, outermost first; `1` is the empty list."""
     sides = pattern.split("->")

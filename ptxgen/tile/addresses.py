@@ -158,17 +158,20 @@ class Addresses(Anchor):
         steps = self.physical - self.physical[:, :1]
         self.steps = [step if same else None for step, same in zip(steps[0].tolist(), (steps == steps[:1]).all(axis=0).tolist())]
         self._bases: dict[Any, tuple[ir.Operand, int]] = {}
+        self._written: list[ir.Address] = []
 
     def in_prologue(self, base: ir.Operand) -> bool:
         """Whether a base register of these addresses is computed in the prologue."""
         return not self.symbols and not self.storage.computed and isinstance(base, ir.Reg)
 
     def render(self) -> list[ir.Address]:
-        """One address a repeat; emits what computes the base registers."""
-        write = self._address if self.separable else self._runtime_swizzle
-        addresses = [write(repeat) for repeat in range(self.linear.shape[1])]
-        self._prove(addresses)
-        return addresses
+        """One address a repeat; emits, the first time, what computes the base registers."""
+        if not self._written:
+            write = self._address if self.separable else self._runtime_swizzle
+            addresses = [write(repeat) for repeat in range(self.linear.shape[1])]
+            self._prove(addresses)
+            self._written = addresses
+        return self._written
 
     def _prove(self, addresses: list[ir.Address]) -> None:
         """Evaluate the text that was written, in all threads of the first CTA, and compare it with the table."""
@@ -453,6 +456,6 @@ def scalar_address(builder: Builder, view: View) -> tuple[ir.Address, Given]:
         linear, physical = table.linear.reshape(1, 1), (table.m if table.separable else table.linear).reshape(1, 1)
         symbols = {mono: values.reshape(1, 1) for mono, values in table.symbols.items()}
         address = Addresses(builder, Group.at(builder, "thread"), first, linear, physical, symbols, table.separable).render()[0]
-    return address, Given("address", view.described(), space=view.space)
+    return address, Given("address", view.described, space=view.space)
 
 

@@ -46,8 +46,13 @@ class BoxImageOperand(TileOperand):
             raise refuse(match, name, f"{view!r} is not in shared memory", rule=rule, legal="a px.shared tile")
         if not view.layout.is_static:
             raise refuse(match, name, f"{view!r} has a runtime extent", rule="a box has static extents", legal="a static part of it")
+        # What was found about a layout holds wherever the same threads take it from the same memory.
+        key = "image of a box", view.storage, view.layout.spelling, view.dtype.bits, group
+        self.addresses: Addresses = view.builder.numbered(key, lambda: self._checked(group))
+
+    def _checked(self, group: Group) -> Addresses:
         self._check_image()
-        self.addresses = self._start(group)
+        return self._start(group)
 
     def _check_image(self) -> None:
         view = self.view
@@ -99,7 +104,7 @@ class BoxImageOperand(TileOperand):
         return Addresses(view.builder, group, view, first, first, symbols, True, swizzled=False)
 
     def given(self) -> Given:
-        return Given("address", self.view.described(), space="shared")
+        return Given("address", self.view.described, space="shared")
 
     def render(self, repeats: int) -> list[ir.Operand]:
         start: list[ir.Operand] = [*self.addresses.render()]
@@ -131,7 +136,7 @@ class TensorMapOperand(TileOperand):
     def given(self) -> Given:
         coordinates = tuple(given_register(ir.Reg(f"%r{axis}"), s32) for axis in range(len(self.box.shape)))
         vector = Given("vector", "{coordinates}", items=coordinates)
-        return Given("address", repr(self.box), items=(vector,))
+        return Given("address", self.box.__repr__, items=(vector,))
 
     def render(self, repeats: int) -> list[ir.Operand]:
         from ptxgen.runtime.tensormap import TensorMapError

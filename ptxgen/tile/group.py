@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from math import prod
 from typing import Any
 
@@ -60,7 +61,7 @@ class Group:
     ctas : tuple of int
         Cluster extents (z, y, x) in front of the threads; empty below cluster scope.
     slots : dict
-        Register numbers of the operands that were checked, by layout (see `RegisterOperand`).
+        Register numbers of the operands that were checked, by how they lie (see `RegisterOperand`).
     """
 
     __slots__ = ("active", "builder", "ctas", "issuer", "local", "rows", "scope", "size", "slots", "span", "unit")
@@ -94,7 +95,7 @@ class Group:
         self.local = self.rows if self.unit == 1 else self._whole_units()
         self.ctas = tuple(reversed(builder.cluster)) if scope == "cluster" else ()
         self.size = len(self.local) * prod(self.ctas)
-        self.slots: dict[Any, Any] = {}  # what register operands have found about layouts
+        self.slots: dict[Hashable, np.ndarray] = {}
 
     def _local(self) -> np.ndarray:
         """The indices inside the scope that are active, the same in each of the scope's instances that has any."""

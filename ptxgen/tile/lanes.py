@@ -135,7 +135,7 @@ class LanesOperand(ViewOperand):
         )  # fmt: skip
 
     def given(self) -> Given:
-        return Given("address", self.view.described(), space=self.view.space)
+        return Given("address", self.view.described, space=self.view.space)
 
     def render(self, repeats: int) -> list[ir.Operand]:
         return list(self.addresses.render())

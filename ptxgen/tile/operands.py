@@ -18,6 +18,7 @@ from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match
 from ptxgen.instructions.tiles import atom_layout, evaluate_names
 from ptxgen.instructions.types import TYPES, Type
+from ptxgen.layouts.axes import m
 from ptxgen.layouts.expr import Expr, Monomial
 from ptxgen.tile.addresses import Addresses
 from ptxgen.tile.group import Group
@@ -79,8 +80,7 @@ class PairOperand(TileOperand):
         return self.halves
 
     def given(self) -> Given:
-        items = tuple(half.given() for half in self.halves)
-        return Given("pair", "|".join(item.text for item in items), items=items)
+        return Given.pair(tuple(half.given() for half in self.halves))
 
     def render(self, repeats: int) -> list[ir.Operand]:
         first, second = (half.render(repeats) for half in self.halves)
@@ -224,14 +224,17 @@ class RegisterOperand(ViewOperand):
             )  # fmt: skip
 
     def _known_slots(self) -> np.ndarray:
-        """Register numbers, found once for a tile that is the operand of several instructions."""
-        layout = self.view.layout
-        key = id(layout), self.atom, self.storage.container.bits, self.view.dtype.bits
+        """Register numbers, found once for all parts that lie alike: what begins whole registers further has theirs so much further."""
+        layout, width = self.view.layout, self.storage.container.bits
+        start = layout.offset[m]
+        if not isinstance(start, int) or start % width:
+            return self._slots()
+        threads = tuple([part for part in layout.offset.parts if part[0] is not m])
+        key = layout.dims, threads, self.atom, width, self.view.dtype.bits
         known = self.group.slots.get(key)
         if known is None:
-            known = self.group.slots[key] = layout, self._slots()  # the layout is kept, so that its id stays its own
-        slots: np.ndarray = known[1]
-        return slots
+            known = self.group.slots[key] = self._slots() - start // width
+        return known + start // width
 
     def _slots(self) -> np.ndarray:
         """Register numbers, (repeats, registers of one atom)."""
@@ -315,10 +318,8 @@ class RegisterOperand(ViewOperand):
     def given(self) -> Given:
         type = self.type()
         names = [self.storage.registers[slot] for slot in self.slots[0]] if len(self.slots) else []
-        items = tuple(given_register(name, type) for name in names)
-        if self._single:
-            return items[0]
-        return Given("vector", "{" + ", ".join(item.text for item in items) + "}", items=items)
+        items = tuple([given_register(name, type) for name in names])
+        return items[0] if self._single else Given.vector(items)
 
     def render(self, repeats: int) -> list[ir.Operand]:
         registers = self.storage.registers
@@ -363,7 +364,6 @@ class MemoryOperand(ViewOperand):
     __slots__ = ("addresses",)
 
     def __init__(self, match: Match, name: str, contract: Operand, view: View, group: Group, atom: Image) -> None:
-        self.addresses: Addresses | None = None
         bits = atom.element_bits or match.type(contract.type).bits
         if view.dtype.bits != bits:
             demanded = match.type(contract.type)
@@ -374,7 +374,9 @@ class MemoryOperand(ViewOperand):
                 legal=f".view(px.b{bits}) to see the same memory as {bits}-bit words",
             )  # fmt: skip
         super().__init__(match, name, contract, view, group, atom)
-        self._check()
+        # What was found about a layout holds wherever the same threads take it from the same memory.
+        key = "addresses", view.storage, view.layout.spelling, view.dtype.bits, atom, group
+        self.addresses: Addresses = view.builder.numbered(key, self._checked)
 
     @property
     def each(self) -> int:
@@ -397,7 +399,8 @@ class MemoryOperand(ViewOperand):
         split = values.reshape(shape)[:, :, order].reshape(shape[0], shape[1], self.atom.providers, self.each)
         return np.ascontiguousarray(split.transpose(0, 2, 1, 3)).reshape(-1, shape[1], self.each)
 
-    def _check(self) -> None:
+    def _checked(self) -> Addresses:
+        """The addresses of what lies consecutive and aligned behind each of them."""
         view, group = self.view, self.group
         assert isinstance(view.storage, Memory)
         table = view.layout.table()
@@ -411,7 +414,7 @@ class MemoryOperand(ViewOperand):
             self._check_granule(width)
         self._check_consecutive(positions, symbols, width)
         self._check_alignment(positions, symbols, width)
-        self.addresses = Addresses(
+        return Addresses(
             view.builder, group, view, self._threads(linear), self._threads(positions),
             {mono: self._threads(values) for mono, values in symbols.items()}, table.separable,
         )  # fmt: skip
@@ -527,10 +530,9 @@ class MemoryOperand(ViewOperand):
         return f"a vector of {words}: strides and offsets are multiples of {_bytes(step)}"
 
     def given(self) -> Given:
-        return Given("address", self.view.described(), space=self.view.space)
+        return Given("address", self.view.described, space=self.view.space)
 
     def render(self, repeats: int) -> list[ir.Operand]:
-        assert self.addresses is not None
         return list(self.addresses.render())
 
 

@@ -350,12 +350,12 @@ def _joined(slot: Slot, parts: list[Described], braced: bool = False) -> Describ
         return parts[0]
     operands, given = tuple(part[0] for part in parts), tuple(part[1] for part in parts)
     if slot.second:
-        return ir.Pair(*operands), Given("pair", "|".join(one.text for one in given), items=given)
+        return ir.Pair(*operands), Given.pair(given)
     return _vector(operands, given)
 
 
 def _vector(operands: tuple[ir.Operand, ...], given: tuple[Given, ...]) -> Described:
-    return ir.Vec(operands), Given("vector", "{" + ", ".join(one.text for one in given) + "}", items=given)
+    return ir.Vec(operands), Given.vector(given)
 
 
 def _mutable(builder: Builder, given: Any, what: str, where: Where) -> list[Register]:

@@ -227,18 +227,22 @@ def shared_memory(builder: Builder) -> tuple[SharedMemory, tuple[ir.Statement, .
 
 
 def _moved(statement: ir.Statement, places: dict[str, int]) -> ir.Statement:
-    if not isinstance(statement, ir.Instruction):
+    if not isinstance(statement, ir.Instruction) or not any(_variable(operand) in places for operand in statement.operands):
         return statement
     operands = tuple(_moved_operand(operand, places) for operand in statement.operands)
-    if operands == statement.operands:
-        return statement
     return ir.Instruction(statement.opcode, operands, statement.guard, statement.where)
 
 
+def _variable(operand: ir.Operand) -> str:
+    """The name that an operand is, or whose address it begins with."""
+    named = operand.base if isinstance(operand, ir.Address) else operand
+    return named.name if isinstance(named, ir.Sym) else ""
+
+
 def _moved_operand(operand: ir.Operand, places: dict[str, int]) -> ir.Operand:
-    if isinstance(operand, ir.Sym) and operand.name in places:
-        offset = places[operand.name]
-        return ir.SymbolRef(DYNAMIC_NAME, offset) if offset else ir.Sym(DYNAMIC_NAME)
-    if isinstance(operand, ir.Address) and isinstance(operand.base, ir.Sym) and operand.base.name in places:
-        return ir.Address(ir.Sym(DYNAMIC_NAME), operand.offset + places[operand.base.name], operand.rest)
-    return operand
+    offset = places.get(_variable(operand))
+    if offset is None:
+        return operand
+    if isinstance(operand, ir.Address):
+        return ir.Address(ir.Sym(DYNAMIC_NAME), operand.offset + offset, operand.rest)
+    return ir.SymbolRef(DYNAMIC_NAME, offset) if offset else ir.Sym(DYNAMIC_NAME)

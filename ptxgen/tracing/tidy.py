@@ -16,10 +16,16 @@ __all__ = ["tidy"]
 
 def tidy(builder: Builder) -> None:
     """Clean up `builder.prologue` and `builder.body` in place."""
-    named = _named(builder)
-    if _drop_unread(builder, named):
-        named = _named(builder)
-    _renumber(builder, named)
+    rows = [(statement, _named(statement)) for statement in (*builder.prologue, *builder.body)]
+    gone = _unread(builder, rows)
+    if gone:
+        builder.prologue[:] = [one for one in builder.prologue if id(one) not in gone]
+        builder.body[:] = [one for one in builder.body if id(one) not in gone]
+        rows = [row for row in rows if id(row[0]) not in gone]
+    _renumber(builder, [register.name for _, named in rows for register in named])
+
+
+_Row = tuple[ir.Statement, list[ir.Reg]]
 
 
 def _registers(operands: Iterable[ir.Operand], found: list[ir.Reg]) -> None:
@@ -28,56 +34,47 @@ def _registers(operands: Iterable[ir.Operand], found: list[ir.Reg]) -> None:
         kind = operand.__class__
         if kind is ir.Reg:
             found.append(operand)  # type: ignore[arg-type]
+        elif isinstance(operand, ir.Address):
+            _registers((operand.base, *operand.rest), found)
         elif isinstance(operand, ir.Vec):
             _registers(operand.items, found)
-        elif isinstance(operand, ir.Address):
-            if isinstance(operand.base, ir.Reg):
-                found.append(operand.base)
-            if operand.rest:
-                _registers(operand.rest, found)
         elif isinstance(operand, ir.Pair):
             _registers((operand.first, operand.second), found)
         elif isinstance(operand, ir.Not):
             found.append(operand.reg)
 
 
-def _named(builder: Builder) -> list[str]:
-    """The name of every register that stands in a statement, in the order of the text."""
+def _named(statement: ir.Statement) -> list[ir.Reg]:
+    """Every register that stands in a statement, in the order of the text."""
     found: list[ir.Reg] = []
-    for statement in (*builder.prologue, *builder.body):
-        if isinstance(statement, ir.Instruction):
-            if statement.guard is not None:
-                found.append(statement.guard.reg)
-            _registers(statement.operands, found)
-    return [register.name for register in found]
+    if isinstance(statement, ir.Instruction):
+        if statement.guard is not None:
+            found.append(statement.guard.reg)
+        _registers(statement.operands, found)
+    return found
 
 
-def _drop_unread(builder: Builder, named: list[str]) -> bool:
-    """Remove results of pure instructions that nothing reads, and what only they read; whether there were any."""
-    if not builder.droppable:
-        return False
-    makers: dict[str, ir.Instruction] = {}
-    reads = Counter(named)
-    for statement in (*builder.prologue, *builder.body):
-        target = _droppable(builder, statement)
+def _unread(builder: Builder, rows: list[_Row]) -> set[int]:
+    """The identities of pure instructions whose results nothing reads, or only such instructions."""
+    makers: dict[str, _Row] = {}
+    reads = Counter([register.name for _, named in rows for register in named])
+    for row in rows if builder.droppable else ():
+        target = _droppable(builder, row[0])
         if target is not None and target not in makers:  # what comes after the definition reads: bar.sync of a register
-            makers[target] = statement  # type: ignore[assignment]
+            makers[target] = row
             reads[target] -= 1
     unread = [name for name in makers if not reads[name]]
     gone: set[int] = set()
     while unread:
-        maker = makers[unread.pop()]
+        target = unread.pop()
+        maker, named = makers[target]
         gone.add(id(maker))
-        sources: list[ir.Reg] = []
-        _registers(maker.operands[1:], sources)
-        for register in sources:
-            reads[register.name] -= 1
-            if not reads[register.name] and register.name in makers:
-                unread.append(register.name)
-    if gone:
-        builder.prologue[:] = [one for one in builder.prologue if id(one) not in gone]
-        builder.body[:] = [one for one in builder.body if id(one) not in gone]
-    return bool(gone)
+        for name in [register.name for register in named]:
+            if name != target:
+                reads[name] -= 1
+                if not reads[name] and name in makers:
+                    unread.append(name)
+    return gone
 
 
 def _droppable(builder: Builder, statement: ir.Statement) -> str | None:
