@@ -29,8 +29,32 @@ _MOVE = {
 }
 # Eight lanes hold a row of a matrix, two elements each; with .trans, a column. Lane 8 * i + r gives the address of row r of matrix i.
 _LANES = "S[(x, (4, 2), 8) : (2, (1@laneid, 1), 4@laneid)] if .trans else S[(x, 8, (4, 2)) : (2, 4@laneid, (1@laneid, 1))]"
-_ROWS = Atom("x, 8, 8", "S[(x, 8, 8) : (8@laneid, 1@laneid, 1)]", element="b16", place="memory")
-_MATRICES = Atom("x, 8, 8", _LANES, element="b16")
+# Matrices of bytes have rows of 16; four lanes hold a row, or (with .trans) a column: four neighbours, or two of each of two columns.
+_TALL = ".shape in .m16n16 or .m16n16"
+_LOADED = (
+    f"S[(x, (4, 4), (2, 8)) : (8, (1@laneid, 1), (4, 4@laneid))] if {_TALL} else "
+    f"S[(x, 8, (4, 4)) : (4, 4@laneid, (1@laneid, 1))] if .m8n16 else {_LANES}"
+)
+_STORED = f"S[(x, (4, 2), (2, 8)) : (4, (1@laneid, 1), (2, 4@laneid))] if .shape in .m16n8 else {_LANES}"
+_SQUARE, _TALL_ROWS = "S[(x, 8, 8) : (8@laneid, 1@laneid, 1)]", "S[(x, 16, 16) : (16@laneid, 1@laneid, 1)]"
+_LONG_ROWS = "S[(x, 8, 16) : (8@laneid, 1@laneid, 1)]"
+
+
+def _moved(memory: str, registers: str, shape: str, rows: str, layout: str, element: str) -> Tile:
+    """The tile form of a move: both sides have the axes matrix, row and element of the row in memory."""
+    return Tile(
+        {memory: Atom(shape, rows, element=element, place="memory"), registers: Atom(shape, layout, element=element)},
+        names="x = .num",
+    )
+
+
+_LOAD = _moved(
+    "p", "r", f"x, 16, 16 if {_TALL} else x, 8, 16 if .m8n16 else x, 8, 8",
+    f"{_TALL_ROWS} if {_TALL} else {_LONG_ROWS} if .m8n16 else {_SQUARE}", _LOADED, "b8 if .dst_fmt or .type in .b8 else b16",
+)  # fmt: skip
+_STORE = _moved(
+    "p", "r", "x, 8, 16 if .shape in .m16n8 else x, 8, 8", f"{_LONG_ROWS} if .shape in .m16n8 else {_SQUARE}", _STORED, ".type",
+)  # fmt: skip
 
 _CTA = Since("7.8", when=".ss in .shared::cta")
 _NARROW = "sm_100f sm_110f sm_120f"
@@ -66,7 +90,7 @@ ldmatrix = instruction(
     ),
     since=(Since("6.5", "sm_75+"), Since("8.6", _NARROW, when=".shape in .m16n16 or .dst_fmt"), _CTA),
     issuer="warp",
-    tile=Tile({"r": _MATRICES, "p": _ROWS}, names="x = .num", when=".shape in .m8n8"),
+    tile=_LOAD,
     meaning=_MOVE,
 )
 
@@ -95,7 +119,7 @@ stmatrix = instruction(
     ),
     since=(Since("7.8", "sm_90+"), Since("8.6", _NARROW, when=".shape in .m16n8")),
     issuer="warp",
-    tile=Tile({"p": _ROWS, "r": _MATRICES}, names="x = .num", when=".shape in .m8n8"),
+    tile=_STORE,
     meaning=_MOVE,
 )
 

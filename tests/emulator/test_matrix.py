@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from ptxgen.instructions.errors import InstructionError
-
 WARPS = 3
 NOTHING = "{0f00000000, 0f00000000, 0f00000000, 0f00000000}"
 THREADS = 32 * WARPS
@@ -376,17 +374,3 @@ def test_rows_are_aligned_and_inside(registers) -> None:
         f"ldmatrix.sync.aligned.m8n8.x4.shared.b16: out of bounds: 16 bytes at .shared address {start + 4096:#x}: "
         "s has 4096 bytes, the access ends at byte 4112 (block 0, thread 40)"
     ]
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r30, %r31}, [%r10];",
-        "ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b4x16_p64 {%r30}, [%r10];",
-        "stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [%r10], {%r10};",
-    ],
-)
-def test_matrices_of_bytes_are_refused(registers, line: str) -> None:
-    """Only figures of the ISA say where their elements go."""
-    with pytest.raises(InstructionError, match=r"cannot execute this form: only \.m8n8 matrices of 16-bit elements are emulated"):
-        registers(line, np.zeros((THREADS, 1), np.uint32))

@@ -157,9 +157,10 @@ def test_four_products_of_eight_lanes_each(match: Match) -> None:
 
 
 MOVES = opcodes("ldmatrix") + opcodes("stmatrix")
+HALVES, OCTETS = ([match for match in MOVES if (".m8n8." in match.opcode) == halves] for halves in (True, False))
 
 
-@pytest.mark.parametrize("match", MOVES, **by_opcode)
+@pytest.mark.parametrize("match", HALVES, **by_opcode)
 def test_moved_matrices_lie_row_by_row_in_groups_of_four_lanes(match: Match) -> None:
     """ISA 9.7.16.5.15: register i of lane 4 * r + w holds elements 2 * w and 2 * w + 1 of row r of matrix i; of column r with .trans."""
     lanes, slots = owners(match, "r")
@@ -173,10 +174,37 @@ def test_moved_matrices_lie_row_by_row_in_groups_of_four_lanes(match: Match) -> 
                 assert slots[i, row, element] == 2 * i + c % 2
 
 
+# For byte e of register r of a matrix: row and byte of the row in memory.
+#   .m16n16 .trans: the transposed matrix's rows g and g + 8 in the two registers, four consecutive columns (ISA 9.7.16.5.15);
+#   .m8n16: row g, four consecutive columns;
+#   .m16n8 .trans: the transposed matrix's rows g and g + 8, two consecutive columns of each, as mma holds d (ISA 9.7.16.5.16).
+OCTET_FORMULAS: dict[str, Callable[[int, int, int, int], tuple[int, int]]] = {
+    "m16n16": lambda g, t, r, e: (4 * t + e, g + 8 * r),
+    "m8n16": lambda g, t, r, e: (g, 4 * t + e),
+    "m16n8": lambda g, t, r, e: (2 * t + e % 2, g + 8 * (e // 2)),
+}
+
+
+@pytest.mark.parametrize("match", OCTETS, **by_opcode)
+def test_moved_matrices_of_bytes(match: Match) -> None:
+    lanes, slots = owners(match, "r")
+    shape = next(part for part in match.opcode.split(".") if part in OCTET_FORMULAS)
+    registers = match.count(match.entry.operands["r"].vector) // int(match.value(".num")[1:])
+    count, rows, width = lanes.shape
+    assert (rows, width) == ((16, 16) if shape == "m16n16" else (8, 16)) and registers == rows // 8
+    for i in range(count):
+        for lane in range(32):
+            for r in range(registers):
+                for e in range(4):
+                    at = OCTET_FORMULAS[shape](lane // 4, lane % 4, r, e)
+                    assert (lanes[i][at], slots[i][at]) == (lane, 4 * (i * registers + r) + e)
+
+
 @pytest.mark.parametrize("match", MOVES, **by_opcode)
 def test_each_lane_gives_the_address_of_one_row(match: Match) -> None:
     lanes, offsets = owners(match, "p")
-    for i in range(lanes.shape[0]):
-        for row in range(8):
-            assert lanes[i, row].tolist() == [8 * i + row] * 8
-            assert offsets[i, row].tolist() == list(range(8))
+    count, rows, width = lanes.shape
+    for i in range(count):
+        for row in range(rows):
+            assert lanes[i, row].tolist() == [rows * i + row] * width
+            assert offsets[i, row].tolist() == list(range(width))

@@ -11,7 +11,7 @@ from ptxgen.instructions.targets import FIRST_VERSION
 from ptxgen.text import read
 from tests.instructions.test_fragments import opcodes, owners
 
-DEVICE = "sm_90"
+DEVICE, NARROW = "sm_90", "sm_100a"
 LOADS, STORES, TRANSPOSES = (opcodes(name) for name in ("ldmatrix", "stmatrix", "movmatrix"))
 SHARED = 1024
 by_opcode = {"ids": lambda match: match.opcode}
@@ -19,11 +19,12 @@ by_opcode = {"ids": lambda match: match.opcode}
 
 def module_text(match: Match, *body: str) -> str:
     """An entry of one warp with three arrays: 32 bytes a lane go from `memory` to shared memory before `body`, and back to it after."""
-    major, minor = max(match.version, FIRST_VERSION[DEVICE])
+    device = DEVICE if ".m8n8." in match.opcode or match.opcode.startswith("mov") else NARROW
+    major, minor = max(match.version, FIRST_VERSION[device])
     base = "mov.u32 %base, tile;" if match.value(".ss") else "mov.u64 %wide, tile; cvta.shared.u64 %wide, %wide;"
     row = "add.u32 %at, %base, %offset;" if match.value(".ss") else "cvt.u64.u32 %at8, %offset; add.u64 %at8, %at8, %wide;"
     return "\n".join([
-        f".version {major}.{minor}", f".target {DEVICE}", ".address_size 64",
+        f".version {major}.{minor}", f".target {device}", ".address_size 64",
         ".visible .entry k(.param .u64 memory, .param .u64 registers, .param .u64 offsets)", "{",
         f".shared .align 16 .b8 tile[{SHARED}];",
         ".reg .b32 %r<4>, %w<8>; .reg .b32 %lane, %base, %own, %offset, %at; .reg .b64 %m, %g, %o, %wide, %at8;",
@@ -40,22 +41,34 @@ def module_text(match: Match, *body: str) -> str:
     ])  # fmt: skip
 
 
+PACKED = {"b6x16_p32": 6, "b4x16_p64": 4}
+
+
+def unpacked(rows: np.ndarray, bits: int) -> np.ndarray:
+    """Rows of 16 bytes as the 16 elements of so many bits that their first bits are, by Python's integers."""
+    numbers = [int.from_bytes(row.tobytes(), "little") for row in rows.reshape(-1, 16)]
+    elements = [[number >> bits * i & (1 << bits) - 1 for i in range(16)] for number in numbers]
+    return np.array(elements, np.uint8).reshape(rows.shape)
+
+
 class Move:
-    """One instruction on random halfwords, whose rows lie anywhere in shared memory; what it should leave behind."""
+    """One instruction on random elements, whose rows lie anywhere in shared memory; what it should leave behind."""
 
     def __init__(self, match: Match) -> None:
         rng = np.random.default_rng(len(match.opcode))
-        self.memory = rng.integers(0, 1 << 16, SHARED // 2).astype(np.uint16)
-        self.registers = rng.integers(0, 1 << 16, (32, 8)).astype(np.uint16)
+        element = np.dtype(np.uint16 if ".m8n8." in match.opcode else np.uint8)
+        self.memory = rng.integers(0, 256, SHARED, np.uint8).view(element)
+        self.registers = rng.integers(0, 256, (32, 16), np.uint8).view(element)
         self.offsets = (16 * rng.permutation(SHARED // 16)[:32]).astype(np.uint32)
         self.expected_memory, self.expected_registers = self.memory.copy(), self.registers.copy()
         lanes, slots = owners(match, "r")
         giving, behind = owners(match, "p")
-        places = self.offsets[giving] // 2 + behind
+        places = self.offsets[giving] // element.itemsize + behind
         address = "[%at]" if match.value(".ss") else "[%at8]"
         vector = "{" + ", ".join(f"%r{i}" for i in range(match.count(match.entry.operands["r"].vector))) + "}"
         if match.opcode.startswith("ldmatrix"):
-            self.expected_registers[lanes, slots] = self.memory[places]
+            bits = PACKED.get(match.value(".src_fmt"))
+            self.expected_registers[lanes, slots] = unpacked(self.memory[places], bits) if bits else self.memory[places]
             self.text = module_text(match, f"{match.opcode} {vector}, {address};")
         else:
             self.expected_memory[places] = self.registers[lanes, slots]
@@ -77,8 +90,30 @@ def test_moves_in_the_emulator(match: Match) -> None:
     move.check()
 
 
+@pytest.mark.parametrize("form", ["m8n16.x2.shared.b8x16.b4x16_p64", "m16n16.x2.trans.shared.b8x16.b6x16_p32"])
+def test_padding_needs_no_value(form: str) -> None:
+    """Bytes of a row that hold no elements may be unwritten; those that do may not."""
+    used = 8 if "p64" in form else 12
+    text = f"""
+        .version 8.6
+        .target sm_100a
+        .address_size 64
+        .visible .entry k(.param .u32 words) {{
+        .shared .align 16 .b8 tile[512]; .reg .b32 %r<4>, %lane, %at, %n; .reg .pred %p;
+        mov.u32 %lane, %laneid; mov.u32 %at, tile; mad.lo.u32 %at, %lane, 16, %at;
+        st.shared.b32 [%at], 0; st.shared.b32 [%at+4], 0;
+        ld.param.u32 %n, [words]; setp.gt.u32 %p, %n, 2; @%p st.shared.b32 [%at+8], 0;
+        bar.warp.sync 0xffffffff;
+        ldmatrix.sync.aligned.{form} {{{"%r0, %r1" if "m8" in form else "%r0, %r1, %r2, %r3"}}}, [%at];
+        ret; }}
+    """
+    emulate(read(text), "k", grid=1, block=32, arguments=[(used // 4).to_bytes(4, "little")]).raise_for_reports()
+    if used == 12:
+        assert "unwritten" in str(emulate(read(text), "k", grid=1, block=32, arguments=[(2).to_bytes(4, "little")]).reports[0])
+
+
 @pytest.mark.gpu
-@pytest.mark.parametrize("match", [*LOADS, *STORES], **by_opcode)
+@pytest.mark.parametrize("match", [match for match in [*LOADS, *STORES] if ".m8n8." in match.opcode], **by_opcode)
 def test_moves_on_the_gpu(match: Match) -> None:
     from tests.instructions.device import launch
 

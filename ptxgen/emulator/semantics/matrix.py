@@ -7,14 +7,14 @@ sums are rounded. Everything here works on all warps of a group at once, as arra
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ptxgen.emulator.collectives import Exchange, Members
 from ptxgen.emulator.lowering import Control, Lowering
 from ptxgen.emulator.memory import Access
-from ptxgen.emulator.numerics import NumericsError, matrix_product
+from ptxgen.emulator.numerics import matrix_product
 from ptxgen.emulator.numerics.matrix import ELEMENT_BITS, chained_product
 from ptxgen.emulator.operands import Array, Get, Put
 from ptxgen.emulator.semantics.table import control
@@ -53,11 +53,39 @@ def _aligned(low: Lowering, gets: list[Get], compute: Callable[..., tuple[Array,
 # ---- moves ------------------------------------------------------------------------------------------------------------
 
 
-def _count(low: Lowering) -> int:
-    """How many 8 x 8 matrices of 16 bits an instruction moves."""
-    if low.match.value(".shape") != "m8n8":
-        raise NumericsError("only .m8n8 matrices of 16-bit elements are emulated")
-    return int(low.match.value(".num")[1:])
+class _Bytes(NamedTuple):
+    """How lanes hold a matrix of bytes, 16 in each row.
+
+    Attributes
+    ----------
+    rows : int
+        Rows in memory.
+    row, column : array of shape (32, bytes)
+        For each byte of a lane's registers of one matrix, where it lies in memory.
+    """
+
+    rows: int
+    row: Array
+    column: Array
+
+
+def _bytes_of(rows: int, count: int, place: Callable[[Array, Array, Array], tuple[Array, Array]]) -> _Bytes:
+    lane, byte = np.indices((WARP, count))
+    return _Bytes(rows, *place(lane // 4, lane % 4, byte))
+
+
+_BYTES = {
+    "m16n16": _bytes_of(16, 8, lambda g, t, i: (4 * t + i % 4, g + i // 4 * 8)),
+    "m8n16": _bytes_of(8, 4, lambda g, t, i: (g, 4 * t + i)),
+    "m16n8": _bytes_of(8, 4, lambda g, t, i: (2 * t + i % 2, g + i // 2 * 8)),
+}
+_PACKED = {"b6x16_p32": (6, 3), "b4x16_p64": (4, 2)}
+"""Bits of an element in memory, and words of a row that hold elements; padding fills the rest of its 16 bytes."""
+
+
+def _shape(low: Lowering) -> _Bytes | None:
+    """How lanes hold matrices of bytes; None for 8 x 8 matrices of 16 bits."""
+    return next((_BYTES[part] for part in low.match.opcode.split(".") if part in _BYTES), None)
 
 
 def _row_addresses(low: Lowering, rows: int) -> tuple[Access, Get]:
@@ -88,23 +116,49 @@ def _givers(members: Members, addresses: Array, rows: int, index: Array) -> tupl
 
 @control("matrix", "ldmatrix")
 def lower_load(low: Lowering) -> Control:
-    count = _count(low)
-    rows = count * ROWS
+    shape, count = _shape(low), int(low.match.value(".num")[1:])
+    height = ROWS if shape is None else shape.rows
+    rows = count * height
     transposed = ".trans" in low.match.bindings
     access, address = _row_addresses(low, rows)
+    bits, words = _PACKED.get(low.match.value(".src_fmt"), (8, 4))
+    parts = [access] if words == 4 else [Access(access.statement, access.space, 4, part, access.frame) for part in (2, 1)[: words - 1]]
     puts = [low.target(item, type_named("b32")) for item in low.elements(low.named["r"])]
+
+    def read(wave: Wave, where: Array, threads: Array) -> list[Array]:
+        """The words of rows that hold elements; the whole of a row must be in memory and aligned."""
+        if words == 4:
+            return wave.memory.load(access, where, threads, len(threads))
+        found = [np.zeros(len(threads), np.uint32) for _ in range(4)]
+        for chosen, _, _ in wave.memory.places(access, where, threads, len(threads)):
+            good = slice(None) if chosen is None else chosen
+            loaded = [wave.memory.load(part, where[good] + 8 * at, threads[good], len(threads[good])) for at, part in enumerate(parts)]
+            for word, values in enumerate(values for part in loaded for values in part):
+                found[word][good] = values
+        return found
 
     def compute(wave: Wave, members: Members, addresses: Array) -> tuple[Array, ...]:
         giving, threads, where = _givers(members, addresses, rows, wave.indices(members.index))
-        words = np.stack(wave.memory.load(access, where, threads, len(threads)), axis=-1)
         dense = np.zeros((members.rows, rows, 4), np.uint32)
-        dense[members.row[giving], members.lane[giving]] = words
-        matrices = dense.reshape(members.rows, count, ROWS, 4)
+        dense[members.row[giving], members.lane[giving]] = np.stack(read(wave, where, threads), axis=-1)
+        matrices = dense.reshape(members.rows, count, height, 4)
+        if shape is not None:
+            held = _widened(matrices.view(np.uint8), bits)[:, :, shape.row, shape.column]
+            own = np.ascontiguousarray(held).view(np.uint32)  # (warps, matrices, lanes, registers)
+            return tuple(members.collect(own[:, number, :, one]) for number in range(count) for one in range(own.shape[-1]))
         if transposed:
             matrices = _transposed(matrices)
         return tuple(members.collect(matrices[:, number].reshape(members.rows, WARP)) for number in range(count))
 
     return _aligned(low, [address], compute, puts)
+
+
+def _widened(rows: Array, bits: int) -> Array:
+    """Rows of 16 bytes, whose first bits are 16 elements, as these elements, each in the lower bits of its own byte."""
+    if bits == 8:
+        return rows
+    elements = np.unpackbits(rows, axis=-1, bitorder="little")[..., : 16 * bits].reshape(*rows.shape, bits)
+    return (elements << np.arange(bits, dtype=np.uint8)).sum(-1, dtype=np.uint8)
 
 
 def _transposed(words: Array) -> Array:
@@ -115,7 +169,7 @@ def _transposed(words: Array) -> Array:
 
 @control("matrix", "stmatrix")
 def lower_store(low: Lowering) -> Control:
-    count = _count(low)
+    shape, count = _shape(low), int(low.match.value(".num")[1:])
     rows = count * ROWS
     transposed = ".trans" in low.match.bindings
     access, address = _row_addresses(low, rows)
@@ -123,8 +177,13 @@ def lower_store(low: Lowering) -> Control:
 
     def compute(wave: Wave, members: Members, addresses: Array, *registers: Array) -> tuple[Array, ...]:
         giving, threads, where = _givers(members, addresses, rows, wave.indices(members.index))
-        matrices = np.stack([members.spread(one).reshape(-1, ROWS, 4) for one in registers], axis=1)
-        if transposed:
+        held = np.stack([members.spread(one) for one in registers], axis=1)  # (warps, matrices, lanes)
+        matrices = held.reshape(-1, count, ROWS, 4)
+        if shape is not None:
+            octets = np.empty((len(held), count, ROWS, 16), np.uint8)
+            octets[:, :, shape.row, shape.column] = np.ascontiguousarray(held).view(np.uint8).reshape(*held.shape, 4)
+            matrices = octets.view(np.uint32)
+        elif transposed:
             matrices = _transposed(matrices)
         words = matrices.reshape(members.rows, rows, 4)[members.row[giving], members.lane[giving]]
         wave.memory.store(access, where, list(np.ascontiguousarray(words.T)), threads, len(threads))
