@@ -213,7 +213,7 @@ class Bulk:
             if receiver != int(own[0]) and self.wave.exited(receiver):
                 told = "the destination lies in a block of the cluster that has exited: a barrier of the cluster before its exit is missing"
                 self._report("bulk copy", told, "exited")
-            barrier = self.wave.mbarriers.find(self.thread, teller, signal.offset, self.statement)
+            barrier = self.wave.mbarriers.find(self.thread, teller, signal.offset, self.statement, by_proxy=True)
             where = self._shared_rows(receiver, base)
             if where is None or barrier is None:
                 continue

@@ -82,9 +82,13 @@ class ClusterBarrier:
     def arrive(self, group: Group, statement: Instruction) -> list[Group]:
         index = self._wave.indices(group.index)
         self._arrivals[index] += 1
-        if "relaxed" not in statement.opcode:
-            for cluster in np.unique(self._cluster[index]).tolist():
-                self._wave.hazards.barrier_arrived(("cluster", cluster), index[self._cluster[index] == cluster])
+        hazards = self._wave.hazards
+        for cluster in np.unique(self._cluster[index]).tolist():
+            part = index[self._cluster[index] == cluster]
+            if "relaxed" in statement.opcode:
+                hazards.barrier_arrived_relaxed(("cluster", cluster), cluster, part)
+            else:
+                hazards.barrier_arrived(("cluster", cluster), part)
         return [group.at(group.pc + 1), *self.advance()]
 
     def wait(self, group: Group, statement: Instruction) -> list[Group]:

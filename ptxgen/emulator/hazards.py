@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxgen.emulator.asynchronous import Copies, Copy
-from ptxgen.emulator.hazards_clocks import Clocks
+from ptxgen.emulator.hazards_clocks import INITS, Clocks
 from ptxgen.emulator.mbarrier import MBarrier
 from ptxgen.emulator.memory import Access, Region
 from ptxgen.emulator.operands import Array
@@ -105,6 +105,16 @@ class Hazards:
             into = self._clocks.fresh() if into is None else into
             self._barriers[name] = self._clocks.release(self._clocks.rows(threads), into)
 
+    def barrier_arrived_relaxed(self, name: Any, cluster: int, threads: Array) -> None:
+        """The same by ``.relaxed``: only what a fence in front has released, and mbarriers behind their ``fence.mbarrier_init``."""
+        if self.races:
+            into = self._barriers.get(name)
+            into = self._clocks.release_inits(self._clocks.rows(threads), self._clocks.fresh() if into is None else into)
+            fenced = self._barriers.get(("strong", cluster))
+            if fenced is not None:
+                into[:, : fenced.shape[1]] = np.maximum(into[:, : fenced.shape[1]], fenced)
+            self._barriers[name] = into
+
     def barrier_passed(self, name: Any, threads: Array) -> None:
         """Threads of one cluster go on behind a barrier."""
         if self.races and name in self._barriers:
@@ -131,6 +141,11 @@ class Hazards:
         """``fence.proxy.async``."""
         if self.races:
             self._clocks.fence(self._clocks.rows(threads))
+
+    def inits_fenced(self, threads: Array) -> None:
+        """``fence.mbarrier_init``."""
+        if self.races:
+            self._clocks.fence_inits(self._clocks.rows(threads))
 
     def strong(self, threads: Array, *, reads: bool, writes: bool) -> None:
         """A strong access, through which threads may talk to one another."""
@@ -166,8 +181,8 @@ class Hazards:
             self._objects[barrier] = _Ordered(agent, self._clocks.fresh(), row, int(self._clocks.now[row]))
             self._agents[int(self._clocks.cluster_of_row[row]), agent] = barrier
 
-    def barrier_used(self, barrier: MBarrier, thread: int, statement: Instruction) -> None:
-        """Whoever uses an object must know of its initialisation."""
+    def barrier_used(self, barrier: MBarrier, thread: int, statement: Instruction, *, by_proxy: bool = False) -> None:
+        """Whoever uses an object must know of its initialisation; `by_proxy`: what the thread has begun will use it in the async proxy."""
         ordered = self._objects.get(barrier)
         if ordered is None:
             return
@@ -175,12 +190,17 @@ class Hazards:
         row = int(clocks.row[thread])
         if barrier.block != int(self._wave.threads.block[thread]):
             self._remote[barrier.block, row] = int(clocks.now[row]), barrier, thread, statement
-        if clocks.known[0, row, clocks.slot[ordered.maker]] < ordered.made:
-            told = (
-                f"mbarrier {barrier.name} is used, and nothing orders this after {_spoken(barrier.statement)} in"
-                f" {self._warp(ordered.maker)}: a barrier between them is missing"
-            )
+        known = clocks.known[:, row, clocks.slot[ordered.maker]]
+        made = f"{_spoken(barrier.statement)} in {self._warp(ordered.maker)}"
+        if max(known[0], known[INITS]) < ordered.made:
+            told = f"mbarrier {barrier.name} is used, and nothing orders this after {made}: a barrier between them is missing"
             self._wave.reports.add("race", told, statement, self._wave.threads, np.array([thread]), subject="init")
+        elif by_proxy and known[INITS] < ordered.made:
+            told = (
+                f"mbarrier {barrier.name} is told by the async proxy, and {made} initialised it by the generic proxy:"
+                " fence.mbarrier_init.release.cluster (or fence.proxy.async) behind the init, before the barrier in between, is missing"
+            )
+            self._wave.reports.add("proxy fence", told, statement, self._wave.threads, np.array([thread]), subject="init")
 
     def finish(self) -> None:
         """All have exited: the last use of another block's mbarrier must have come before what that block did last."""

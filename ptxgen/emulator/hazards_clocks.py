@@ -2,8 +2,9 @@
 
 All clocks show one time, which goes on at every release (an arrival at a barrier, a fence of a proxy); a warp's clock stands still between
 its own releases. `known[0][w][a]` is the latest clock of agent `a` that is ordered before what warp `w` does next; `known[1]` says the
-same of what the async proxy may see as well, because agent `a` has passed a ``fence.proxy.async`` since. Agents are the warps of a cluster
-and, behind them, its mbarriers, to which the bytes belong that copies bring. `floor[w]` is a time up to which warp `w` knows of every
+same of what the async proxy may see as well, because agent `a` has passed a ``fence.proxy.async`` since; `known[2]` of the mbarriers that
+agent `a` has initialised, which a ``fence.mbarrier_init`` makes known to both. Agents are the warps of a cluster and, behind them, its
+mbarriers, to which the bytes belong that copies bring. `floor[w]` is a time up to which warp `w` knows of every
 warp of its cluster: most questions are answered by it alone.
 """
 
@@ -15,7 +16,13 @@ from ptxgen.emulator.clusters import cluster_map
 from ptxgen.emulator.operands import Array
 from ptxgen.emulator.threads import Threads
 
-__all__ = ["Clocks"]
+__all__ = ["INITS", "Clocks"]
+
+
+INITS = 2
+"""The view of `Clocks.known` that tells of mbarriers."""
+
+_VIEWS = 3
 
 
 class Clocks:
@@ -31,7 +38,7 @@ class Clocks:
         For each row the warp's place among the agents of its cluster.
     now, floor : array
         For each row its own clock, and what it knows of all others.
-    known : array of shape (2, rows, agents)
+    known : array of shape (3, rows, agents)
     """
 
     def __init__(self, threads: Threads) -> None:
@@ -51,14 +58,14 @@ class Clocks:
         self.time = 1
         self.now = np.ones(count, np.int64)
         self.floor = np.zeros(count, np.int64)
-        self.known = np.zeros((2, count, self.slots), np.int64)
+        self.known = np.zeros((_VIEWS, count, self.slots), np.int64)
         self._every = np.arange(count)
         self.known[0, self._every, self.slot] = 1
         self._mbarriers = np.zeros(len(clusters.blocks), np.int64)
 
     def fresh(self) -> Array:
-        """What nobody has released to yet: one view of all agents, in both proxies."""
-        return np.zeros((2, self.known.shape[2]), np.int64)
+        """What nobody has released to yet: one view of all agents, of each kind."""
+        return np.zeros((_VIEWS, self.known.shape[2]), np.int64)
 
     def mbarrier(self, row: int) -> int:
         """A new agent in the cluster of a row."""
@@ -79,12 +86,21 @@ class Clocks:
 
     def release(self, rows: Array, into: Array) -> Array:
         """Warps make what they know known to whoever acquires `into`, which is returned, and begin a new clock."""
-        width = self.known.shape[2]
-        if into.shape[1] < width:
-            into = np.pad(into, ((0, 0), (0, width - into.shape[1])))
+        into = self._widened(into)
         np.maximum(into, self.known[:, rows].max(axis=1), out=into)
         self.tick(rows)
         return into
+
+    def release_inits(self, rows: Array, into: Array) -> Array:
+        """As `release`, of mbarriers alone."""
+        into = self._widened(into)
+        np.maximum(into[INITS], self.known[INITS, rows].max(axis=0), out=into[INITS])
+        return into
+
+    def _widened(self, view: Array) -> Array:
+        """A view that has room for every agent."""
+        missing = self.known.shape[2] - view.shape[1]
+        return np.pad(view, ((0, 0), (0, missing))) if missing > 0 else view
 
     def acquire(self, rows: Array, view: Array) -> None:
         """Warps learn what was released."""
@@ -95,7 +111,7 @@ class Clocks:
         """As `release`, into one view for each block: shape (2, blocks, agents)."""
         width = self.known.shape[2]
         if into is None:
-            into = np.zeros((2, len(self.block_rows), width), np.int64)
+            into = np.zeros((_VIEWS, len(self.block_rows), width), np.int64)
         elif into.shape[2] < width:
             into = np.pad(into, ((0, 0), (0, 0), (0, width - into.shape[2])))
         blocks = self.block_of_row[rows]
@@ -117,6 +133,12 @@ class Clocks:
     def fence(self, rows: Array) -> None:
         """``fence.proxy.async``: what the warps have done so far is for the async proxy to see, once it is ordered."""
         self.known[1, rows, self.slot[rows]] = self.now[rows]
+        self.known[INITS, rows] = np.maximum(self.known[INITS, rows], self.known[0, rows])
+        self.tick(rows)
+
+    def fence_inits(self, rows: Array) -> None:
+        """``fence.mbarrier_init``: the mbarriers that the warps have initialised so far are for everybody in the cluster to use."""
+        self.known[INITS, rows, self.slot[rows]] = self.now[rows]
         self.tick(rows)
 
     def meet(self) -> None:

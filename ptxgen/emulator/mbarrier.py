@@ -159,8 +159,11 @@ class MBarriers:
         del self._objects[block, offset]
         self._wave.memory.mark_unwritten(block, offset, OBJECT_BYTES)
 
-    def find(self, thread: int, block: int, offset: int, statement: Instruction) -> MBarrier | None:
-        """The object at a place; where there is none, or something else has written there, that is reported."""
+    def find(self, thread: int, block: int, offset: int, statement: Instruction, *, by_proxy: bool = False) -> MBarrier | None:
+        """The object at a place; where there is none, or something else has written there, that is reported.
+
+        `by_proxy`: what will use it is in the async proxy.
+        """
         found = self._objects.get((block, offset))
         if found is None:
             name = self.name(block, offset)
@@ -172,7 +175,7 @@ class MBarriers:
         if not self._wave.memory.holds(block, offset, self._content(found)):
             self._report(f"something else has written to the mbarrier {found.name}", statement, thread, "overwritten")
             self._changed(found)
-        self._wave.hazards.barrier_used(found, thread, statement)
+        self._wave.hazards.barrier_used(found, thread, statement, by_proxy=by_proxy)
         return found
 
     def name(self, block: int, offset: int) -> str:

@@ -65,6 +65,15 @@ class _Load(NamedTuple):
     statement: Instruction
 
 
+class _Read(NamedTuple):
+    """A ``tcgen05.ld`` whose wait has returned: the warp, its moment in the order of warps, and the clock's time."""
+
+    warp: int
+    moment: tuple[int, int]
+    done: int
+    statement: Instruction
+
+
 class TensorMemory:
     """The tensor memory of every block of a wave."""
 
@@ -90,7 +99,8 @@ class TensorMemory:
         self._operations = 0
         self._loads: list[_Load] = []
         self._stores: list[tuple[int, Cells]] = []
-        self._uses: dict[tuple[int, int, int], tuple[tuple[int, int], Instruction]] = {}
+        self._reads: list[_Read] = []
+        self._reader = np.zeros(shape, np.int32)  # the number of a cell's last read in that list, plus 1
         self._cta_group: tuple[int, Instruction] | None = None
 
     def _report(self, kind: str, message: str, statement: Instruction, threads: Array, subject: str = "") -> None:
@@ -146,31 +156,17 @@ class TensorMemory:
             message = f"{columns} columns at {address:#x} are given back; this block holds {', '.join(known) or 'none'}"
             self._report("tensor memory", message, statement, np.array([thread]), "free")
             return
-        self._check_reads(Cells(block, np.arange(LANES)[:, None], np.arange(start, start + size)), statement, thread)
-        self._check_uses(block, start, size, statement, thread)
+        end = address + columns
+        every = Cells(block, np.arange(LANES)[:, None], np.arange(address, end))
+        self._check_reads(every, statement, thread)
+        reads, _ = self._read_by_others(every, thread)
+        self._check_done(reads, statement, thread, f"{columns} columns at {address:#x} are given back")
         del self._allocations[found]
-        self._owner[block, start : start + size] = 0
-        self._freed[block, start : start + size] = True
+        self._owner[block, address:end] = 0
+        self._freed[block, address:end] = True
         waiting, self._waiting = self._waiting, []
         for group, _, _ in waiting:
             self._wave.pool.push(group)
-
-    def _used(self, cells: Cells, statement: Instruction, thread: int) -> None:
-        """A warp has done with some columns, as far as it is concerned."""
-        if self._wave.hazards.races:
-            moment = self._wave.hazards.moment(thread)
-            for granule in set((cells.column // GRANULE).ravel().tolist()):
-                self._uses[cells.block, granule, moment[0]] = moment, statement
-
-    def _check_uses(self, block: int, start: int, size: int, statement: Instruction, thread: int) -> None:
-        """Columns are given back: what other warps have done with them must come before."""
-        hazards = self._wave.hazards
-        for (owner, granule, _), (moment, use) in self._uses.items():
-            if owner == block and start <= granule * GRANULE < start + size and not hazards.ordered(moment, thread):
-                told = f"{size} columns at {start:#x} are given back, and nothing orders this after {_spoken(use)} in"
-                message = f"{told} {hazards.warp_named(moment)}: a barrier between them is missing"
-                self._report("race", message, statement, np.array([thread]), "free")
-                return
 
     def close(self, thread: int) -> None:
         """``tcgen05.relinquish_alloc_permit``."""
@@ -233,9 +229,12 @@ class TensorMemory:
     def wait_loads(self, threads: Array) -> None:
         """``tcgen05.wait::ld``."""
         warps = set(np.unique(self._wave.threads.warp[threads]).tolist())
-        for load in self._loads:
-            if load.warp in warps:
-                self._used(load.cells, load.statement, int(threads[self._wave.threads.warp[threads] == load.warp][0]))
+        self._clock += 1
+        for warp, cells, statement in self._loads:
+            if warp in warps and self._wave.hazards.races:
+                moment = self._wave.hazards.moment(int(threads[self._wave.threads.warp[threads] == warp][0]))
+                self._reads.append(_Read(warp, moment, self._clock, statement))
+                self._reader[cells.block, cells.lane, cells.column] = len(self._reads)
         self._loads = [load for load in self._loads if load.warp not in warps]
 
     def wait_stores(self, threads: Array) -> None:
@@ -286,6 +285,7 @@ class TensorMemory:
         if self._wave.checks:
             self._check_pending(inside, state == PENDING, statement, thread, "writes")
             self._check_reads(inside, statement, thread)
+            self._check_overwritten(inside, statement, thread)
         self._data[block, lane, column] = values
         self._state[block, lane, column] = STORING
         self._writer[block, lane, column] = warp + 1
@@ -297,6 +297,7 @@ class TensorMemory:
         if inside is None:
             return
         self._check_reads(inside, operation.statement, operation.thread)
+        self._check_overwritten(inside, operation.statement, operation.thread)
         block, lane, column = inside
         if keep is not None:
             lane, column, keep, values = np.broadcast_arrays(lane, column, keep, values)
@@ -379,6 +380,43 @@ class TensorMemory:
             message = f"warp {inner} may still read here with {_spoken(load)}: its tcgen05.wait::ld must come first"
             self._report("in flight", message, statement, np.array([thread]), "load")
             return
+
+    def _read_by_others(self, cells: Cells, thread: int) -> tuple[list[_Read], Array]:
+        """The last reads of cells by warps other than the thread's, and where they are."""
+        own = int(self._wave.threads.warp[thread])
+        numbers = self._reader[cells.block, cells.lane, cells.column]
+        found = [number for number in np.unique(numbers).tolist() if number and self._reads[number - 1].warp != own]
+        return [self._reads[number - 1] for number in found], np.isin(numbers, found)
+
+    def _check_done(self, reads: list[_Read], statement: Instruction, thread: int, told: str) -> bool:
+        """Whether reads of other warps come before what a thread does, their fences in front of the synchronisation; reported else."""
+        hazards = self._wave.hazards
+        for read in reads:
+            if not hazards.ordered(read.moment, thread):
+                message = f"{told}, and nothing orders this after {_spoken(read.statement)} in {hazards.warp_named(read.moment)}"
+                self._report("race", f"{message}: a barrier between them is missing", statement, np.array([thread]), "reads")
+                return False
+        for read in reads:
+            if read.done > self._before[read.warp]:
+                message = f"{told} after {hazards.warp_named(read.moment)} has read there with {_spoken(read.statement)}"
+                message += ": its tcgen05.fence::before_thread_sync, behind its tcgen05.wait::ld and before the barrier, is missing"
+                self._report("tensor fence", message, statement, np.array([thread]), "read before")
+                return False
+        return True
+
+    def _check_overwritten(self, cells: Cells, statement: Instruction, thread: int) -> None:
+        """Cells that other warps have read are written: these come after, by the fences on either side of the synchronisation."""
+        if not self._reads:
+            return
+        reads, chosen = self._read_by_others(cells, thread)
+        if not reads:
+            return
+        told = f"{_first(cells, chosen)} is written"
+        after = int(self._after[self._wave.threads.warp[thread]])
+        if self._check_done(reads, statement, thread, told) and any(read.done > after for read in reads):
+            message = f"{told} after another warp has read there: tcgen05.fence::after_thread_sync must come first"
+            self._report("tensor fence", message, statement, np.array([thread]), "read after")
+        self._reader[cells.block, cells.lane, cells.column] = 0
 
 
 def _first(cells: Cells, chosen: Array) -> str:

@@ -158,7 +158,7 @@ BULK = (
     + """
     .shared .align 128 .b8 s[512]; .shared .align 8 .b64 full;
     mov.u32 %r1, s; mad.lo.u32 %r2, %r50, 16, %r1; setp.eq.u32 %p1, %r50, 0;
-    @%p1 mbarrier.init.shared.b64 [full], 1;
+    @%p1 mbarrier.init.shared.b64 [full], 1; @%p1 fence.mbarrier_init.release.cluster;
     bar.sync 0;
     @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [full], EXPECT;
     @%p1 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [%rd1], 512, [full];

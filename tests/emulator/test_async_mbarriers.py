@@ -67,7 +67,7 @@ RING = """
     ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; and.b32 %r10, %r50, 31; shr.u32 %r11, %r50, 5;
     @!%p1 bra MADE;
     mbarrier.init.shared.b64 [full], 1; mbarrier.init.shared.b64 [full+8], 1;
-    mbarrier.init.shared.b64 [empty], READERS; mbarrier.init.shared.b64 [empty+8], READERS;
+    mbarrier.init.shared.b64 [empty], READERS; mbarrier.init.shared.b64 [empty+8], READERS; fence.mbarrier_init.release.cluster;
     MADE: bar.sync 0;
     mov.u32 %r20, 0;
     setp.ne.u32 %p2, %r11, 0; @%p2 bra CONSUME;
@@ -153,7 +153,7 @@ def test_the_producer_begins_with_the_wrong_parity() -> None:
 ARRIVALS = """
     ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; mul.wide.u32 %rd3, %r50, 16; add.u64 %rd4, %rd1, %rd3; add.u64 %rd5, %rd2, %rd3;
     mad.lo.u32 %r5, %r50, 16, %r2; xor.b32 %r6, %r50, 32; mad.lo.u32 %r6, %r6, 16, %r2; mul.wide.u32 %rd6, %r50, 16;
-    @%p1 mbarrier.init.shared.b64 [full], COUNT; bar.sync 0;
+    @%p1 mbarrier.init.shared.b64 [full], COUNT; @%p1 fence.mbarrier_init.release.cluster; bar.sync 0;
     cp.async.cg.shared.global [%r5], [%rd4], 16;
     ARRIVE
     W: mbarrier.try_wait.parity.shared.b64 %p2, [full], 0; @!%p2 bra W;

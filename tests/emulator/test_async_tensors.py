@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import Any
 
@@ -30,7 +31,7 @@ def module(body: str, block: int = 32) -> Module:
 
 
 LOAD = """
-    @%p1 mbarrier.init.shared.b64 [full], 1;
+    @%p1 mbarrier.init.shared.b64 [full], 1; @%p1 fence.mbarrier_init.release.cluster;
     bar.sync 0;
     @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [full], {nbytes};
     @%p1 cp.async.bulk.tensor.{rank}d.shared::cta.global.tile.mbarrier::complete_tx::bytes [s], [%rd7, {{{at}}}], [full];
@@ -233,6 +234,43 @@ def test_multicast_to_blocks_that_are_not_ready() -> None:
         result = emulate(module(body), "k", grid=4, block=32, cluster=4, arguments=arguments, seed=seed)
         kinds |= {report.kind for report in result.reports}
     assert "race" in kinds
+
+
+def multicast(body: str, seed: int = 0) -> list[str]:
+    array, out = np.zeros((32, 64), np.uint16), np.zeros((8, 16, 64), np.uint16)
+    arguments = [array, tensor_map(array, (16, 64)), out]
+    result = emulate(module(body), "k", grid=4, block=32, cluster=4, arguments=arguments, seed=seed)
+    return [str(report) for report in result.reports]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    ("fence", "sync"),
+    [
+        ("fence.mbarrier_init.release.cluster;", "barrier.cluster.arrive.relaxed; barrier.cluster.wait.acquire;"),
+        ("fence.proxy.async.shared::cta;", CLUSTER),
+        ("", CLUSTER + " fence.proxy.async.shared::cluster;"),  # a fence anywhere between the init and the copy
+        ("fence.acq_rel.cluster; fence.mbarrier_init.release.cluster;", "barrier.cluster.arrive.relaxed; barrier.cluster.wait;"),
+    ],
+)
+def test_mbarriers_made_known_to_the_cluster(fence: str, sync: str, seed: int) -> None:
+    body = MULTICAST.replace("fence.mbarrier_init.release.cluster;", fence or "mov.u32 %r40, 0;")
+    assert multicast(body.replace("SYNC", sync), seed) == []
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_mbarriers_whose_init_no_fence_makes_known(seed: int) -> None:
+    reports = multicast(MULTICAST.replace("fence.mbarrier_init.release.cluster;", "mov.u32 %r40, 0;").replace("SYNC", CLUSTER), seed)
+    first = re.sub(r"<text>:\d+:\d+", "<text>", reports[0])
+    copy = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster"
+    assert first == (
+        f"<text>: {copy}: proxy fence: mbarrier full byte 0 is told by the async proxy, and mbarrier.init.shared.b64 (<text>) in warp 0 of"
+        " block 0 initialised it by the generic proxy: fence.mbarrier_init.release.cluster (or fence.proxy.async) behind the init, before"
+        " the barrier in between, is missing (block 0, thread 0 and 2 more)"
+    )
+    relaxed = MULTICAST.replace("fence.mbarrier_init.release.cluster;", "mov.u32 %r40, 0;")
+    relaxed = relaxed.replace("SYNC", "barrier.cluster.arrive.relaxed; barrier.cluster.wait;")
+    assert any("nothing orders this after mbarrier.init" in report for report in multicast(relaxed, seed))
 
 
 def test_what_is_wrong_with_a_tensor_copy() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import ml_dtypes
@@ -86,6 +87,7 @@ def kernel(
         {elected}
         @!%p6 bra MADE;
         mbarrier.init.shared::cta.b64 [%r29], 1;
+        fence.mbarrier_init.release.cluster;
         MADE:
         {leader}
         shl.b32 %r5, %r1, 4;
@@ -113,6 +115,7 @@ def kernel(
         tcgen05.ld.sync.aligned.32x32b.x{columns}.b32 {{{", ".join(names)}}}, [%r32];
         {wait_load}
         {stores}
+        tcgen05.fence::before_thread_sync;
         {sync}
         @%p1 {free.format(group=group)}
         }}
@@ -369,7 +372,8 @@ def test_loads(shape: str, repeats: int, lane: int) -> None:
     issue = f"add.u32 %r35, %r32, {lane << 16};\n{load}\ntcgen05.wait::ld.sync.aligned;\n"
     issue += "".join(f"st.global.b32 [%rd8+{4 * number}], %v{number};\n" for number in range(count)) + "bra FREE;\n"
     start = np.arange(128 * 32, dtype=np.uint32).reshape(1, 128, 32)
-    text = kernel(16, issue, wait="bra FREE;", free="FREE: bar.sync 0;\n@%p1 " + FREE).replace("@%p1 FREE: ", "FREE: ")
+    end = "FREE: tcgen05.fence::before_thread_sync; bar.sync 0;\n@%p1 "
+    text = kernel(16, issue, wait="bra FREE;", free=end + FREE).replace("@%p1 FREE: ", "FREE: ")
     result, outcome = launch(text, np.zeros((1, 16), np.uint8), start, (0, 0, 0))
     outcome.raise_for_reports()
     for thread in range(128):
@@ -591,6 +595,33 @@ def test_the_fences_around_the_barrier_are_missing() -> None:
     assert "with no tcgen05.fence::before_thread_sync behind the store" in message
     message = only(faulty(fence="tcgen05.fence::before_thread_sync;\nbar.sync 0;"), "tensor fence")
     assert "tcgen05.fence::after_thread_sync must come first" in message
+
+
+LOAD_OF_ALL = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%v0}}, [%r32];\ntcgen05.wait::ld.sync.aligned;\n"
+
+
+def test_a_product_over_what_other_warps_have_read() -> None:
+    """ld, wait::ld, fence::before, barrier; fence::after, mma: each step left out is named (ISA 9.7.16.6.4.4)."""
+    before, after = "tcgen05.fence::before_thread_sync;\n", "tcgen05.fence::after_thread_sync;\n"
+    faulty(issue=LOAD_OF_ALL + before + "bar.sync 0;\n" + after + MMA).raise_for_reports()
+    where = "<text>: tcgen05.mma.cta_group::1.kind::f16"
+
+    def told(issue: str, kind: str) -> str:
+        return re.sub(r"<text>:\d+:\d+", "<text>", only(faulty(issue=LOAD_OF_ALL + issue + MMA), kind))
+
+    assert told("bar.sync 0;\n" + after, "tensor fence") == (
+        f"{where}: tensor fence: lane 32, column 0 of tensor memory is written after warp 1 of block 0 has read there with"
+        " tcgen05.ld (<text>): its tcgen05.fence::before_thread_sync, behind its tcgen05.wait::ld and before the barrier, is missing"
+        " (block 0, thread 0)"
+    )
+    assert told(before + "bar.sync 0;\n", "tensor fence") == (
+        f"{where}: tensor fence: lane 32, column 0 of tensor memory is written after another warp has read there:"
+        " tcgen05.fence::after_thread_sync must come first (block 0, thread 0)"
+    )
+    assert told(before + after, "race") == (
+        f"{where}: race: lane 32, column 0 of tensor memory is written, and nothing orders this after tcgen05.ld (<text>) in warp 1 of"
+        " block 0: a barrier between them is missing (block 0, thread 0)"
+    )
 
 
 def test_a_whole_warp_issues() -> None:

@@ -39,6 +39,7 @@ def text(*, empty_wait: bool = True, release_early: bool = False, wait: str = "w
     """
     counts = [1] * STAGES + [2] * STAGES
     inits = "".join(f"mbarrier.init.shared::cta.b64 [%r2+{8 * number}], {count};\n" for number, count in enumerate(counts))
+    inits += "fence.mbarrier_init.release.cluster;\n"
     return f"""
         .version 8.6
         .target sm_90a

@@ -33,7 +33,7 @@ def lower_fence(low: Lowering) -> Run:
     if low.match.value(".proxykind").startswith("async"):
         return lower_proxy_fence(low)
     if ".mbarrier_init" in low.match.bindings or "mbarrier_init" in low.statement.opcode:
-        return _nothing
+        return lambda wave, frame, index: wave.hazards.inits_fenced(wave.indices(index))
     return lambda wave, frame, index: wave.hazards.strong(wave.indices(index), reads=True, writes=True)
 
 

@@ -53,7 +53,7 @@ def shared_place(low: Lowering, name: str = "addr") -> Place:
 
 
 def barriers_at(
-    wave: Wave, place: tuple[Array, Array], threads: Array, statement: Instruction
+    wave: Wave, place: tuple[Array, Array], threads: Array, statement: Instruction, *, by_proxy: bool = False
 ) -> Iterator[tuple[MBarrier | None, Array, int, int]]:
     """Each mbarrier that threads name (None, and a report, where there is none), and the positions that name it."""
     blocks, offsets = place
@@ -72,7 +72,7 @@ def barriers_at(
         if block != int(wave.threads.block[thread]) and wave.exited(block):
             message = "the mbarrier lies in a block of the cluster that has exited: a barrier of the cluster before its exit is missing"
             wave.reports.add("mbarrier", message, statement, wave.threads, threads[where], subject="exited")
-        yield wave.mbarriers.find(thread, block, offset, statement), where, block, offset
+        yield wave.mbarriers.find(thread, block, offset, statement, by_proxy=by_proxy), where, block, offset
 
 
 def _statement(low: Lowering) -> Instruction:

@@ -314,7 +314,8 @@ def lower_commit(low: Lowering) -> Run:
             blocks = np.array([peers[rank] if rank < len(peers) else -1 for rank in range(16) if chosen >> rank & 1])
             offsets = np.full(len(blocks), offsets[0])
         threads = np.full(len(blocks), thread)
-        barriers = [barrier for barrier, _, _, _ in barriers_at(wave, (blocks, offsets), threads, statement) if barrier is not None]
+        named = barriers_at(wave, (blocks, offsets), threads, statement, by_proxy=True)
+        barriers = [barrier for barrier, _, _, _ in named if barrier is not None]
         covered = wave.tensor_memory.commit(thread, group, ", ".join(barrier.name for barrier in barriers[:1]))
 
         def happen() -> None:
