@@ -413,6 +413,27 @@ _PRODUCTS = Tile(
     implied={"idesc": _IDESC},
     when="not .ashift",
 )  # fmt: skip
+# Rows of D, and of A in tensor memory, are lanes in turn; 64 and 32 rows fill the 128 lanes with two and four parts of the columns.
+_STATIONARY = Tile(
+    {
+        **_PRODUCTS.atoms,
+        "d_tmem": Atom(
+            "rows, n", "S[(rows, (halves, n // halves)) : (LANE, (rows * LANE, 1))]", element="b32", repeats="* M N", place="lanes"
+        ),
+        "a_tmem": Atom("halves * rows, k", "S[(128, k) : (LANE * e, 1)]", element=_ELEMENT, repeats="* M K", place="lanes"),
+        "b_desc": Atom("n, k", element=_ELEMENT, repeats="* N K", place="descriptor", descriptor=TCGEN05, majors=_MAJORS),
+    },
+    extents={"rows": Extent("d_tmem", -2, "32; 64; 128"), "n": Extent("d_tmem", -1, "64; 128; 256")},
+    names=f"""
+        m = rows
+        k = 256 // bits({_ELEMENT})
+        halves = 128 // rows
+        e = k // 8
+    """,
+    order=_PRODUCTS.order,
+    chain=_PRODUCTS.chain,
+    implied=_PRODUCTS.implied,
+)
 
 
 def _product(
@@ -517,6 +538,7 @@ tcgen05_mma_ws = _product(
     tcgen05.mma.ws.cta_group::1.kind{.collector_usage} [d_tmem], [a_tmem], b_desc, idesc, enable_input_d{, zero_column_mask_desc};
     """,
     f"{_KINDS} {_collectors('b0 b1 b2 b3')}",
+    tile=_STATIONARY,
 )
 
 tcgen05_mma_ws_sp = _product(

@@ -19,8 +19,10 @@ def blocked(lines, length, span, bits):
     return Layout(S[(lines, (length // width, width)) : (width, (lines * width, 1))], swizzle=SWIZZLES[span])
 
 
-def lanes_of(sums, rows, n, m, cta_group):
-    """The rows and columns of D as a view of 128 lanes (ISA 9.7.18.10.5, data path layouts D, F, B and A)."""
+def lanes_of(sums, rows, n, m, cta_group, stationary=False):
+    """The rows and columns of D as a view of 128 lanes (ISA 9.7.18.10.5, data path layouts D, F, B and A; E and G for .ws)."""
+    if stationary:
+        return sums.rearrange("(p l) n -> l p n", l=rows).view(rows, n)
     if m == 64:
         return sums.rearrange("(w h l) n -> w h l n", w=4, h=2)[:, 0].view(rows, n)
     if m == 128 and cta_group == 2:
@@ -28,7 +30,7 @@ def lanes_of(sums, rows, n, m, cta_group):
     return sums
 
 
-def product(dtype, other, m, n, a_major, b_major, span, cta_group=1, depth=2, a_in_tensor_memory=False):
+def product(dtype, other, m, n, a_major, b_major, span, cta_group=1, depth=2, a_in_tensor_memory=False, stationary=False):
     """A kernel that multiplies one tile: A (m, K) and B (n, K), or their transposes, C (m, n)."""
     bits = dtype.bits
     whole = dtype in (s8, u8)
@@ -37,7 +39,7 @@ def product(dtype, other, m, n, a_major, b_major, span, cta_group=1, depth=2, a_
     k = 256 // bits
     K = max(k * depth, (span or 16) * 8 // bits)
     rows, share = m // cta_group, n // cta_group
-    width = n if (m, cta_group) != (128, 2) else n // 2
+    width = n * m // 128 if stationary else n // 2 if (m, cta_group) == (128, 2) else n
     parts = {"a": (rows, a_major), "b": (share, b_major)}
     # Rows that do not fill the last block of an MN-major matrix are followed by others, which the product does not take.
     block = (span or 16) * 8 // bits
@@ -84,7 +86,7 @@ def product(dtype, other, m, n, a_major, b_major, span, cta_group=1, depth=2, a_
             lines = K * bits // 32
             own = px.local((128, lines), b32, layout=S[(128, lines) : (1 @ tx, 1)])
             # Lane l has the row of A that its product takes from there: of 64 rows 16 in every 32 lanes, or all of them twice.
-            line = px.tid.x // 32 * 16 + px.tid.x % 16 if (m, cta_group) == (64, 1) else px.tid.x % rows
+            line = px.tid.x // 32 * 16 + px.tid.x % 16 if (m, cta_group, stationary) == (64, 1, False) else px.tid.x % rows
             for column in range(lines):
                 px.tile.apply("mov.b32", own[:, column : column + 1], px.ptx["ld.shared.b32"](a[line].view(b32)[column]), scope="cta")
             pair = left.view(b32).view(4, 32, lines), own.view(4, 32, lines)
@@ -95,13 +97,13 @@ def product(dtype, other, m, n, a_major, b_major, span, cta_group=1, depth=2, a_
         px.tcgen05_fence("after")
         with px.if_((px.tid.x == 0) & (rank == 0)):
             if a_in_tensor_memory:
-                left = lanes_of(left, rows, K, m, 1) if m == 64 else left
+                left = lanes_of(left, rows, K, m, 1) if m == 64 and not stationary else left
             else:
                 left = a if a_major == "k" else a.permute(1, 0)[:rows]
             right = b if b_major == "k" else b.permute(1, 0)[:share]
             px.tile.apply(
-                f"tcgen05.mma.cta_group::{cta_group}.kind::{kind}",
-                lanes_of(cells, rows, n, m, cta_group).view(1, 1, rows, n),
+                f"tcgen05.mma{'.ws' * stationary}.cta_group::{cta_group}.kind::{kind}",
+                lanes_of(cells, rows, n, m, cta_group, stationary).view(1, 1, rows, n),
                 left.rearrange("m (s k) -> s m k", k=k).view(1, K // k, left.shape[0], k),
                 right.rearrange("n (s k) -> s n k", k=k).view(1, K // k, share, k),
                 enable_input_d=1,
@@ -122,9 +124,9 @@ def product(dtype, other, m, n, a_major, b_major, span, cta_group=1, depth=2, a_
     return kernel, K, width
 
 
-def check(dtype=bf16, other=None, m=128, n=32, a_major="k", b_major="k", span=128, cta_group=1, seed=0, **options):
+def check(dtype=bf16, other=None, m=128, n=32, a_major="k", b_major="k", span=128, cta_group=1, seed=0, stationary=False, **options):
     other = other or dtype
-    kernel, K, width = product(dtype, other, m, n, a_major, b_major, span, cta_group, **options)
+    kernel, K, width = product(dtype, other, m, n, a_major, b_major, span, cta_group, stationary=stationary, **options)
     rng = np.random.default_rng(seed)
     a, b = (rng.integers(0 if of is u8 else -3, 4, (extent, K)).astype(of.numpy) for extent, of in ((m, dtype), (n, other)))
     given = []
@@ -141,7 +143,10 @@ def check(dtype=bf16, other=None, m=128, n=32, a_major="k", b_major="k", span=12
     sums = a.astype(found.dtype) @ b.astype(found.dtype).T
     for row in range(m):
         block, inside = divmod(row, m // cta_group)
-        if (m, cta_group) == (128, 2):
+        if stationary:
+            for part in range(128 // m):
+                expected[0, part * m + row] += sums[row, part * width : (part + 1) * width]
+        elif (m, cta_group) == (128, 2):
             expected[block, inside] += sums[row, : n // 2]
             expected[block, inside + 64] += sums[row, n // 2 :]
         else:
@@ -192,6 +197,18 @@ def test_the_last_block_of_rows_may_be_cut_off(dtype, m, n, cta_group, span):
 @pytest.mark.parametrize("dtype", [bf16, e4m3], ids=str)
 def test_products_of_a_matrix_in_tensor_memory(dtype, m, n, cta_group):
     check(dtype, m=m, n=n, cta_group=cta_group, span=0, a_in_tensor_memory=True)
+
+
+@pytest.mark.parametrize("a_in_tensor_memory", [False, True])
+@pytest.mark.parametrize(("m", "n"), [(32, 64), (32, 128), (64, 64), (64, 256), (128, 64)])
+def test_products_whose_b_stays(m, n, a_in_tensor_memory):
+    check(m=m, n=n, stationary=True, span=0, a_in_tensor_memory=a_in_tensor_memory)
+
+
+@pytest.mark.parametrize("dtype", [f16, px.tf32, e5m2, s8], ids=str)
+@pytest.mark.parametrize("b_major", ["k", "mn"])
+def test_products_whose_b_stays_of_every_type(dtype, b_major):
+    check(dtype, m=64, n=64, stationary=True, span=32, b_major="k" if dtype is px.tf32 else b_major)
 
 
 # ---- moves ------------------------------------------------------------------------------------------------------------
@@ -308,9 +325,9 @@ def allocated(columns=128, **named):
     return memory
 
 
-def multiply(d, a, b, kind="f16", cta_group=1):
+def multiply(d, a, b, kind="f16", cta_group=1, ws=""):
     with px.if_(px.tid.x == 0):
-        px.tile.apply(f"tcgen05.mma.cta_group::{cta_group}.kind::{kind}", d, a, b, enable_input_d=0, scope="thread")
+        px.tile.apply(f"tcgen05.mma{ws}.cta_group::{cta_group}.kind::{kind}", d, a, b, enable_input_d=0, scope="thread")
 
 
 def operands(rows=128, n=64, dtype=bf16, depth=64):
@@ -352,6 +369,7 @@ def shifted(memory):
             ["multiples of 16 up to 32, or 48 to 256 in steps of 16"],
         ),
         (lambda a, b: multiply(allocated().tile((128, 64), f32).view(1, 1, 128, 64), a, b, kind="i8"), ["operand a_desc", "16 bits", "8"]),
+        (lambda a, b: multiply(allocated().tile((128, 64), f32).view(1, 1, 128, 64)[:, :, :96], a, b, ws=".ws"), ["32, or 64, or 128"]),
         (lambda a, b: px.tensor_memory(48), ["48 columns", "32, 64, 128, 256, 512"]),
         (lambda a, b: px.tensor_memory(32).tile((128, 32), f32), ["nothing before allocates", ".alloc()"]),
         (lambda a, b: allocated(32).tile((128, 33), f32), ["does not lie inside", "32 elements"]),
