@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import product
+from itertools import chain, product
 from typing import NamedTuple, Union
 
 from ptxgen.instructions.language import Entry, Rule
@@ -272,6 +272,12 @@ class Form:
                 bound.setdefault(".type", self.default_type)
         return found
 
+    def arranged(self, qualifiers: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        """The opcodes (mnemonic first) that this form spells with just these qualifiers, in its own order."""
+        for _, spelled in _arrange(self.elements, tuple(sorted(qualifiers))):
+            if len(spelled) == len(qualifiers):
+                yield (self.head, *spelled)
+
     def furthest(self, tokens: Sequence[str]) -> tuple[int, dict[str, tuple[str, ...]]]:
         """How far this form follows `tokens`, and the qualifiers that could stand there instead, each with its values: for messages.
 
@@ -358,6 +364,32 @@ def _match(
 
         _match(element.elements, 0, tokens, position, bound, proceed, miss)
         _match(elements, index + 1, tokens, position, bound, done, miss)
+
+
+def _arrange(elements: Sequence[Element], left: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Ways to spell `elements` with some of the qualifiers in `left`: those that stay, and the spelling."""
+    if not elements:
+        yield left, ()
+        return
+    first, rest = elements[0], elements[1:]
+    if isinstance(first, Optional):
+        taken: Iterator[tuple[tuple[str, ...], tuple[str, ...]]] = chain(_arrange(first.elements, left), [(left, ())])
+    else:
+        values = ((first,),) if isinstance(first, str) else first.values
+        taken = ((stays, value) for value in values if (stays := _without(left, value)) is not None)
+    for stays, spelled in taken:
+        for end, more in _arrange(rest, stays):
+            yield end, (*spelled, *more)
+
+
+def _without(left: tuple[str, ...], taken: Sequence[str]) -> tuple[str, ...] | None:
+    """`left` without each of `taken` once; None where one is not there."""
+    for token in taken:
+        if token not in left:
+            return None
+        place = left.index(token)
+        left = left[:place] + left[place + 1 :]
+    return left
 
 
 def _combine(elements: Sequence[Element]) -> Iterator[dict[str, str | bool]]:

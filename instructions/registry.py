@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib import import_module
-from itertools import chain, islice, permutations
+from itertools import chain, islice
 
 from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.grammar import (
@@ -204,6 +204,10 @@ def _refusal(opcode: str, tokens: tuple[str, ...], candidates: list[tuple[Form, 
     if ordered:
         problem = f"the ISA writes these qualifiers in another order: {ordered}"
         return InstructionError(problem, opcode=opcode, rule=_SPELLING, section=known[0].entry.section, legal=ordered)
+    once, twice = _once(tokens)
+    if once:
+        problem = f"{twice!r} is given twice"
+        return InstructionError(problem, opcode=opcode, rule=_SPELLING, section=known[0].entry.section, legal=once)
     reached = max(form.furthest(tokens)[0] for form in known)
     expected: dict[str, tuple[str, ...]] = {}
     for form in known:
@@ -264,12 +268,30 @@ def _grouped(expected: dict[str, tuple[str, ...]]) -> str:
 
 def _in_order(tokens: tuple[str, ...]) -> str:
     """The legal opcode with the same qualifiers in another order (ptxas takes any), or an empty text."""
-    if len(tokens) > 6:
-        return ""
-    for qualifiers in permutations(tokens[1:]):
-        if spelled := _legal((tokens[0], *qualifiers)):
-            return spelled
-    return ""
+    places: dict[str, list[int]] = {}
+    for place, token in enumerate(tokens):
+        places.setdefault(token, []).append(place)
+
+    def moved(arranged: tuple[str, ...]) -> int:
+        """How many pairs of qualifiers change their order."""
+        left = {token: iter(found) for token, found in places.items()}
+        order = [next(left[token]) for token in arranged]
+        return sum(one > other for place, one in enumerate(order) for other in order[place:])
+
+    found = {arranged for form in _forms_of(tokens[0]) for arranged in form.arranged(tokens[1:])}
+    ordered = sorted((one for one in found if one != tokens), key=lambda one: (moved(one), one))
+    return next((spelled for one in ordered if (spelled := _legal(one))), "")
+
+
+def _once(tokens: tuple[str, ...]) -> tuple[str, str]:
+    """The legal opcode without a qualifier that is given twice, and that qualifier; empty texts where it is none."""
+    for place, token in enumerate(tokens):
+        if token in tokens[:place]:
+            without = (*tokens[:place], *tokens[place + 1 :])
+            spelled = _legal(without) or _in_order(without)
+            if spelled:
+                return spelled, token
+    return "", ""
 
 
 def _legal(tokens: tuple[str, ...]) -> str:
