@@ -8,13 +8,14 @@ own emulator.
 >>> px.Layout(S[(2, 32, 3, 4) : (1 @ warpid, 1 @ laneid, 4, 1)])
 Layout(S[(2, 32, 3, 4) : (1@warpid, 1@laneid, 4, 1)])
 
-Names are loaded when first used, so that ``import ptxgen`` costs next to nothing; none of them loads CUDA or PyTorch.
+Names are loaded when first used, so that ``import ptxgen`` costs next to nothing; none of them loads CUDA or PyTorch. What type checkers read
+is __init__.pyi, which `python -m ptxgen.reference` makes from `_HOMES`.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 __version__ = "0.1.0"
 
@@ -64,26 +65,6 @@ _HOMES: dict[str, str] = {
     "EmulationError": "ptxgen.emulator",
     "ArgumentError": "ptxgen.runtime",
 }  # fmt: skip
-
-if TYPE_CHECKING:
-    from ptxgen import tile as tile
-    from ptxgen.emulator import EmulationError as EmulationError
-    from ptxgen.errors import InstructionError as InstructionError
-    from ptxgen.errors import LayoutError as LayoutError
-    from ptxgen.errors import PtxgenError as PtxgenError
-    from ptxgen.errors import TraceError as TraceError
-    from ptxgen.instructions.types import *  # noqa: F403
-    from ptxgen.kernels.annotations import Tensor as Tensor
-    from ptxgen.kernels.annotations import cdiv as cdiv
-    from ptxgen.kernels.annotations import constexpr as constexpr
-    from ptxgen.kernels.annotations import dim as dim
-    from ptxgen.kernels.foreign import load_ptx as load_ptx
-    from ptxgen.kernels.kernel import Kernel as Kernel
-    from ptxgen.kernels.kernel import kernel as kernel
-    from ptxgen.layouts import *  # noqa: F403
-    from ptxgen.runtime import ArgumentError as ArgumentError
-    from ptxgen.tracing.storage import local as local
-    from ptxgen.tracing.storage import shared as shared
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ptxgen.emulator.semantics.table import lookup_semantics
 from ptxgen.explain.facts import mnemonic_of
 from ptxgen.instructions.errors import InstructionError
-from ptxgen.instructions.grammar import Form, availability, forms
+from ptxgen.instructions.grammar import Form, availability, forms, parse_version
 from ptxgen.instructions.language import Entry
 from ptxgen.instructions.registry import entries
 from ptxgen.instructions.targets import FIRST_VERSION, Version, order, spelled, target_set
@@ -111,8 +111,8 @@ def form_availability(form: Form) -> tuple[Version, frozenset[str]]:
 def _bounds(form: Form) -> tuple[Version, frozenset[str]]:
     """What no variant can be below, and what all of them together cannot exceed: the statements without a condition."""
     always = [since for since in form.entry.since if not since.when]
-    versions = [tuple(map(int, since.ptx.split("."))) for since in always]
+    versions = [parse_version(since.ptx) for since in always]
     targets = frozenset(FIRST_VERSION)
     for since in always:
         targets &= target_set(since.targets)
-    return max(versions, default=(1, 0)), targets  # type: ignore[type-var,return-value]
+    return max(versions, default=(1, 0)), targets

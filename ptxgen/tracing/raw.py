@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ptxgen import ir
 from ptxgen.errors import InstructionError, PtxgenError, TraceError
@@ -27,6 +27,9 @@ from ptxgen.tracing.provenance import Where, here
 from ptxgen.tracing.registers import Register
 from ptxgen.tracing.values import Scalar, operand
 from ptxgen.tracing.views import View
+
+if TYPE_CHECKING:
+    from ptxgen.opcodes import Instructions  # a stub alone: what may follow each word of an opcode
 
 __all__ = ["Opcode", "ptx", "sink"]
 
@@ -171,7 +174,7 @@ class _Instructions:
         return _longer("", name)
 
 
-ptx = _Instructions()
+ptx = cast("Instructions", _Instructions())
 """Instructions by name: ``px.ptx["add.f32"](a, b)``, ``px.ptx.add.f32(a, b)``."""
 
 
@@ -256,6 +259,15 @@ def _check_guard(builder: Builder, opcode: str, given: Any, where: Where) -> Non
         raise error.of(opcode).at(where) from None
 
 
+def _check_same(builder: Builder, match: Match, name: str, given: Any) -> None:
+    if match.entry.issuer == "thread":
+        return
+    from ptxgen.tile.group import check_same
+
+    for one in given if isinstance(given, (tuple, list)) else (given,):
+        check_same(builder, match, name, one)
+
+
 def _check_issuers(builder: Builder, opcode: str, match: Match, where: Where) -> None:
     """Refuse an instruction that all threads of a warp or warpgroup execute together where the guards may part them."""
     if match.entry.issuer not in ("warp", "warpgroup") or ".aligned" not in opcode:
@@ -278,6 +290,7 @@ def _emit_as(
     for at, one in zip(reading.inputs, given):
         slot = reading.slots[at]
         described[at] = _input(builder, reading.match, slot, one, where)
+        _check_same(builder, reading.match, slot.name, one)
         if at in reading.changed:
             written.extend(_mutable(builder, one, f"operand {slot.name}", where))
     results: list[Scalar] = []

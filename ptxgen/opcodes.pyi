@@ -1,0 +1,4079 @@
+# Made by `python -m ptxgen.reference` from the contracts in instructions/; not to be edited.
+# contracts: e235b19dc6d14707
+# ruff: noqa
+from typing import Any
+
+class _Begun:
+    """The beginning of an opcode."""
+
+class Opcode(_Begun):
+    """A whole opcode: a call emits it."""
+
+    text: str
+    def __init__(self, text: str) -> None: ...
+    def __call__(self, *operands: Any, pred: Any = None, out: Any = None) -> Any: ...
+
+class _0(Opcode): ...
+class _1(_Begun):
+ f16: _0
+ f16x2: _0
+ f32: _0
+class _2(_Begun):
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ ftz: _1
+ s16: _0
+ s32: _0
+ s64: _0
+class _3(_Begun):
+ b32: _0
+class _4(_Begun):
+ s32: _0
+ s64: _0
+ u32: _0
+ u64: _0
+class _5(Opcode):
+ bf16: _0
+ f16: _0
+class _6(_Begun):
+ f32x2: _0
+class _7(Opcode):
+ bf16x2: _6
+ f16x2: _6
+class _8(_Begun):
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f32x2: _0
+ sat: _1
+class _9(_Begun):
+ f32: _0
+class _10(_Begun):
+ f32: _0
+ f32x2: _0
+ sat: _9
+class _11(_Begun):
+ f32: _5
+class _12(_Begun):
+ f32: _5
+ f32x2: _7
+ f64: _0
+ ftz: _10
+ sat: _11
+class _13(_Begun):
+ f16: _0
+ f16x2: _0
+ f32: _5
+class _14(_Begun):
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _5
+ f32x2: _7
+ f64: _0
+ ftz: _8
+ sat: _13
+class _15(_Begun):
+ f32x2: _6
+class _16(_Begun):
+ f16x2: _15
+ f32: _0
+ f32x2: _0
+ sat: _9
+class _17(_Begun):
+ bf16x2: _15
+ f32: _5
+ f32x2: _7
+ f64: _0
+ ftz: _16
+ sat: _11
+class _18(_Begun):
+ f16: _0
+ f16x2: _0
+ f32: _5
+ s16x2: _0
+ s32: _0
+ s8x4: _0
+ u16x2: _0
+ u32: _0
+ u8x4: _0
+class _19(_Begun):
+ bf16: _0
+ bf16x2: _0
+ cc: _4
+ f16: _0
+ f16x2: _0
+ f32: _5
+ f32x2: _7
+ f64: _0
+ ftz: _8
+ rm: _12
+ rn: _14
+ rp: _12
+ rz: _17
+ s16: _0
+ s16x2: _0
+ s32: _0
+ s64: _0
+ s8x4: _0
+ sat: _18
+ u16: _0
+ u16x2: _0
+ u32: _0
+ u64: _0
+ u8x4: _0
+class _20(_Begun):
+ cc: _4
+ s32: _0
+ s64: _0
+ u32: _0
+ u64: _0
+class _21(_Begun):
+ b16: _0
+ b32: _0
+ b64: _0
+ pred: _0
+class _22(_Begun):
+ pred: _0
+class _23(_Begun):
+ u32: _0
+class _24(_Begun):
+ and_: _22
+ or_: _22
+ popc: _23
+class _25(_Begun):
+ arrive: _0
+ red: _24
+ sync: _0
+class _26(_Begun):
+ sync: _0
+class _27(_Begun):
+ arrive: _0
+ cta: _25
+ red: _24
+ sync: _0
+ warp: _26
+class _28(Opcode):
+ aligned: _0
+class _29(Opcode):
+ aligned: _0
+ relaxed: _28
+ release: _28
+class _30(Opcode):
+ acquire: _28
+ aligned: _0
+class _31(_Begun):
+ arrive: _29
+ wait: _30
+class _32(_Begun):
+ aligned: _22
+ pred: _0
+class _33(_Begun):
+ aligned: _23
+ u32: _0
+class _34(_Begun):
+ and_: _32
+ or_: _32
+ popc: _33
+class _35(_Begun):
+ arrive: _28
+ red: _34
+ sync: _28
+class _36(_Begun):
+ arrive: _28
+ cluster: _31
+ cta: _35
+ red: _34
+ sync: _28
+class _37(_Begun):
+ b32: _0
+ b64: _0
+class _38(_Begun):
+ s32: _0
+ s64: _0
+ shiftamt: _4
+ u32: _0
+ u64: _0
+class _39(_Begun):
+ clamp: _3
+ wrap: _3
+class _40(Opcode):
+ uni: _0
+class _41(_Begun):
+ idx: _40
+class _42(_Begun):
+ s64: _0
+ u64: _0
+class _43(_Begun):
+ hi: _42
+ lo: _42
+class _44(_Begun):
+ b16: _0
+ b32: _0
+ b64: _0
+class _45(_Begun):
+ f32: _0
+ f64: _0
+class _46(_Begun):
+ _2pi: _9
+ f32: _0
+class _47(_Begun):
+ f32: _0
+ ftz: _46
+class _48(_Begun):
+ approx: _47
+class _49(Opcode):
+ cp_mask: _0
+class _50(Opcode):
+ L2__cache_hint: _49
+ cp_mask: _0
+class _51(_Begun):
+ bulk_group: _50
+class _52(_Begun):
+ shared__cta: _51
+class _53(Opcode):
+ L2__cache_hint: _0
+class _54(_Begun):
+ global_: _53
+class _55(Opcode):
+ L2__cache_hint: _0
+ tile: _53
+class _56(_Begun):
+ global_: _55
+class _57(_Begun):
+ L2: _56
+class _58(Opcode):
+ L2__cache_hint: _0
+ tile: _53
+ tile__gather4: _53
+class _59(_Begun):
+ global_: _58
+class _60(_Begun):
+ L2: _59
+class _61(Opcode):
+ L2__cache_hint: _0
+ im2col: _53
+ im2col__w: _53
+ im2col__w__128: _53
+ tile: _53
+class _62(_Begun):
+ global_: _61
+class _63(_Begun):
+ L2: _62
+class _64(_Begun):
+ _1d: _57
+ _2d: _60
+ _3d: _63
+ _4d: _63
+ _5d: _63
+class _65(_Begun):
+ L2: _54
+ tensor: _64
+class _66(Opcode):
+ L2__cache_hint: _0
+ multicast__cluster: _53
+class _67(_Begun):
+ mbarrier__complete_tx__bytes: _66
+class _68(_Begun):
+ mbarrier__complete_tx__bytes: _0
+class _69(_Begun):
+ global_: _67
+ shared__cta: _68
+class _70(Opcode):
+ ignore_oob: _0
+class _71(Opcode):
+ L2__cache_hint: _70
+ ignore_oob: _0
+class _72(_Begun):
+ mbarrier__complete_tx__bytes: _71
+class _73(_Begun):
+ global_: _72
+class _74(_Begun):
+ mbarrier__complete_tx__bytes: _66
+ tile: _67
+class _75(_Begun):
+ global_: _74
+class _76(_Begun):
+ shared__cluster: _75
+class _77(_Begun):
+ bulk_group: _53
+class _78(_Begun):
+ bulk_group: _53
+ tile: _77
+class _79(_Begun):
+ shared__cta: _78
+class _80(Opcode):
+ L2__cache_hint: _0
+ cta_group__1: _53
+ cta_group__2: _53
+class _81(Opcode):
+ L2__cache_hint: _0
+ cta_group__1: _53
+ cta_group__2: _53
+ multicast__cluster: _80
+class _82(_Begun):
+ mbarrier__complete_tx__bytes: _81
+class _83(_Begun):
+ mbarrier__complete_tx__bytes: _81
+ tile: _82
+class _84(_Begun):
+ global_: _83
+class _85(_Begun):
+ mbarrier__complete_tx__bytes: _80
+class _86(_Begun):
+ mbarrier__complete_tx__bytes: _80
+ tile: _85
+class _87(_Begun):
+ global_: _86
+class _88(_Begun):
+ cta_group__1: _76
+ cta_group__2: _76
+ global_: _79
+ shared__cluster: _84
+ shared__cta: _87
+class _89(_Begun):
+ mbarrier__complete_tx__bytes: _66
+ tile: _67
+ tile__gather4: _67
+class _90(_Begun):
+ global_: _89
+class _91(_Begun):
+ shared__cluster: _90
+class _92(_Begun):
+ bulk_group: _53
+ tile: _77
+ tile__scatter4: _77
+class _93(_Begun):
+ shared__cta: _92
+class _94(_Begun):
+ mbarrier__complete_tx__bytes: _81
+ tile: _82
+ tile__gather4: _82
+class _95(_Begun):
+ global_: _94
+class _96(_Begun):
+ mbarrier__complete_tx__bytes: _80
+ tile: _85
+ tile__gather4: _85
+class _97(_Begun):
+ global_: _96
+class _98(_Begun):
+ cta_group__1: _91
+ cta_group__2: _91
+ global_: _93
+ shared__cluster: _95
+ shared__cta: _97
+class _99(_Begun):
+ im2col: _67
+ im2col__w: _67
+ im2col__w__128: _67
+ mbarrier__complete_tx__bytes: _66
+ tile: _67
+class _100(_Begun):
+ global_: _99
+class _101(_Begun):
+ shared__cluster: _100
+class _102(_Begun):
+ bulk_group: _53
+ im2col_no_offs: _77
+ tile: _77
+class _103(_Begun):
+ shared__cta: _102
+class _104(_Begun):
+ im2col: _82
+ im2col__w: _82
+ im2col__w__128: _82
+ mbarrier__complete_tx__bytes: _81
+ tile: _82
+class _105(_Begun):
+ global_: _104
+class _106(_Begun):
+ im2col: _85
+ im2col__w: _85
+ im2col__w__128: _85
+ mbarrier__complete_tx__bytes: _80
+ tile: _85
+class _107(_Begun):
+ global_: _106
+class _108(_Begun):
+ cta_group__1: _101
+ cta_group__2: _101
+ global_: _103
+ shared__cluster: _105
+ shared__cta: _107
+class _109(_Begun):
+ _1d: _88
+ _2d: _98
+ _3d: _108
+ _4d: _108
+ _5d: _108
+class _110(Opcode):
+ read: _0
+class _111(_Begun):
+ commit_group: _0
+ global_: _52
+ prefetch: _65
+ shared__cluster: _69
+ shared__cta: _73
+ tensor: _109
+ wait_group: _110
+class _112(Opcode):
+ L2__128B: _0
+ L2__256B: _0
+ L2__64B: _0
+class _113(Opcode):
+ L2__128B: _0
+ L2__256B: _0
+ L2__64B: _0
+ L2__cache_hint: _112
+class _114(_Begun):
+ global_: _113
+class _115(_Begun):
+ shared: _114
+ shared__cta: _114
+class _116(_Begun):
+ b64: _0
+class _117(_Begun):
+ b64: _0
+ shared: _116
+ shared__cta: _116
+class _118(_Begun):
+ b64: _0
+ noinc: _117
+ shared: _116
+ shared__cta: _116
+class _119(_Begun):
+ arrive: _118
+class _120(_Begun):
+ bulk: _111
+ ca: _115
+ cg: _115
+ commit_group: _0
+ mbarrier: _119
+ wait_all: _0
+ wait_group: _0
+class _121(_Begun):
+ bf16: _0
+ f16: _0
+class _122(_Begun):
+ f32: _0
+ f64: _0
+ noftz: _121
+ s32: _0
+ u32: _0
+ u64: _0
+class _123(_Begun):
+ bf16: _0
+ f16: _0
+ s32: _0
+ s64: _0
+ u32: _0
+ u64: _0
+class _124(_Begun):
+ add: _122
+ and_: _37
+ dec: _23
+ inc: _23
+ max: _123
+ min: _123
+ or_: _37
+ xor: _37
+class _125(_Begun):
+ L2__cache_hint: _124
+ add: _122
+ and_: _37
+ dec: _23
+ inc: _23
+ max: _123
+ min: _123
+ or_: _37
+ xor: _37
+class _126(_Begun):
+ bulk_group: _125
+class _127(_Begun):
+ shared__cta: _126
+class _128(_Begun):
+ s32: _0
+ u32: _0
+ u64: _0
+class _129(_Begun):
+ s32: _0
+ u32: _0
+class _130(_Begun):
+ add: _128
+ and_: _3
+ dec: _23
+ inc: _23
+ max: _129
+ min: _129
+ or_: _3
+ xor: _3
+class _131(_Begun):
+ mbarrier__complete_tx__bytes: _130
+class _132(_Begun):
+ shared__cta: _131
+class _133(_Begun):
+ add: _78
+ and_: _78
+ dec: _78
+ inc: _78
+ max: _78
+ min: _78
+ or_: _78
+ xor: _78
+class _134(_Begun):
+ shared__cta: _133
+class _135(_Begun):
+ global_: _134
+class _136(_Begun):
+ add: _102
+ and_: _102
+ dec: _102
+ inc: _102
+ max: _102
+ min: _102
+ or_: _102
+ xor: _102
+class _137(_Begun):
+ shared__cta: _136
+class _138(_Begun):
+ global_: _137
+class _139(_Begun):
+ _1d: _135
+ _2d: _135
+ _3d: _138
+ _4d: _138
+ _5d: _138
+class _140(_Begun):
+ global_: _127
+ shared__cluster: _132
+ tensor: _139
+class _141(_Begun):
+ bulk: _140
+class _142(_Begun):
+ async_: _141
+class _143(_Begun):
+ async_: _120
+ reduce: _142
+class _144(_Begun):
+ L2: _116
+class _145(_Begun):
+ L2__evict_first: _116
+ L2__evict_unchanged: _116
+ b64: _0
+class _146(_Begun):
+ L2__evict_first: _145
+ L2__evict_last: _145
+ L2__evict_normal: _145
+ L2__evict_unchanged: _145
+class _147(_Begun):
+ L2__evict_first: _145
+ L2__evict_last: _145
+ L2__evict_normal: _145
+ L2__evict_unchanged: _145
+ global_: _146
+class _148(_Begun):
+ cvt: _144
+ fractional: _146
+ range: _147
+class _149(_Begun):
+ bf16: _0
+ f16: _0
+ f32: _0
+class _150(_Begun):
+ bf16: _0
+ f16: _0
+ f32: _0
+ f64: _0
+class _151(_Begun):
+ f16: _0
+ f32: _0
+class _152(_Begun):
+ f32: _151
+ f64: _9
+class _153(_Begun):
+ f32: _149
+ f64: _9
+ sat: _152
+class _154(_Begun):
+ s32: _0
+class _155(_Begun):
+ s32: _3
+class _156(_Begun):
+ s16: _154
+ s2: _155
+ s4: _155
+ s8: _155
+ u16: _154
+ u2: _155
+ u4: _155
+ u8: _155
+class _157(_Begun):
+ sat: _156
+class _158(_Begun):
+ f16: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+class _159(_Begun):
+ bf16: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+class _160(_Begun):
+ bf16: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+class _161(_Begun):
+ bf16: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+class _162(_Begun):
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+class _163(_Begun):
+ f16: _9
+ f32: _162
+class _164(_Begun):
+ bf16: _9
+ f16: _9
+ f32: _160
+ sat: _163
+class _165(_Begun):
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+class _166(_Begun):
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+class _167(_Begun):
+ f16: _165
+ f32: _162
+ f64: _166
+class _168(_Begun):
+ bf16: _158
+ f16: _159
+ f32: _160
+ f64: _161
+ ftz: _164
+ sat: _167
+class _169(_Begun):
+ bf16: _0
+class _170(_Begun):
+ f16: _0
+class _171(_Begun):
+ f64: _0
+class _172(_Begun):
+ f32: _9
+ s16: _9
+ s32: _9
+ s64: _9
+ s8: _9
+ u16: _9
+ u32: _9
+ u64: _9
+ u8: _9
+class _173(_Begun):
+ f32: _9
+ s16: _9
+ s32: _9
+ s64: _9
+ s8: _9
+ sat: _172
+ u16: _9
+ u32: _9
+ u64: _9
+ u8: _9
+class _174(_Begun):
+ f16: _0
+ f32: _0
+ f64: _0
+class _175(_Begun):
+ f16: _170
+ f32: _9
+ f64: _171
+ s16: _174
+ s32: _174
+ s64: _174
+ s8: _174
+ u16: _174
+ u32: _174
+ u64: _174
+ u8: _174
+class _176(_Begun):
+ bf16: _169
+ f16: _170
+ f32: _9
+ f64: _171
+ ftz: _173
+ s16: _150
+ s32: _150
+ s64: _150
+ s8: _150
+ sat: _175
+ u16: _150
+ u32: _150
+ u64: _150
+ u8: _150
+class _177(_Begun):
+ e2m1x2: _0
+ e2m3x2: _0
+ e3m2x2: _0
+ e4m3x2: _0
+ e5m2x2: _0
+ f32: _0
+ s2f6x2: _0
+ ue8m0x2: _0
+class _178(_Begun):
+ e2m1x2: _0
+ e2m3x2: _0
+ e3m2x2: _0
+ e4m3x2: _0
+ e5m2x2: _0
+ f32: _0
+class _179(_Begun):
+ e2m1x2: _0
+ e2m3x2: _0
+ e3m2x2: _0
+ e4m3x2: _0
+ e5m2x2: _0
+ f32: _0
+ s2f6x2: _0
+class _180(_Begun):
+ bf16x2: _0
+ f16x2: _0
+ f32: _0
+class _181(_Begun):
+ bf16x2: _0
+ f32: _0
+class _182(_Begun):
+ bf16: _9
+ bf16x2: _179
+ e2m1x2: _180
+ e2m3x2: _180
+ e3m2x2: _180
+ e4m3x2: _180
+ e5m2x2: _180
+ f16: _9
+ f16x2: _9
+ s2f6x2: _181
+ tf32: _9
+class _183(_Begun):
+ e2m1x2: _0
+ e2m3x2: _0
+ e3m2x2: _0
+ e4m3x2: _0
+ e5m2x2: _0
+ s2f6x2: _0
+class _184(_Begun):
+ bf16x2: _183
+class _185(_Begun):
+ bf16: _9
+ bf16x2: _179
+ f16: _9
+ f16x2: _178
+ satfinite: _182
+ scaled__n2__ue8m0: _184
+ tf32: _9
+class _186(_Begun):
+ bf16x2: _183
+ s2f6x2: _181
+class _187(_Begun):
+ bf16x2: _183
+ e2m1x2: _180
+ e2m3x2: _180
+ e3m2x2: _180
+ e4m3x2: _180
+ e5m2x2: _180
+ s2f6x2: _181
+ scaled__n2__ue8m0: _186
+ tf32: _9
+class _188(_Begun):
+ bf16: _9
+ bf16x2: _179
+ e2m1x2: _180
+ e2m3x2: _180
+ e3m2x2: _180
+ e4m3x2: _180
+ e5m2x2: _180
+ f16: _9
+ f16x2: _9
+ relu: _187
+ s2f6x2: _181
+ scaled__n2__ue8m0: _186
+ tf32: _9
+class _189(_Begun):
+ bf16: _158
+ bf16x2: _177
+ f16: _159
+ f16x2: _178
+ f32: _160
+ f64: _161
+ ftz: _164
+ relu: _185
+ sat: _167
+ satfinite: _188
+ scaled__n2__ue8m0: _184
+ tf32: _9
+class _190(_Begun):
+ tf32: _9
+class _191(_Begun):
+ satfinite: _190
+ tf32: _9
+class _192(_Begun):
+ ue8m0x2: _181
+class _193(_Begun):
+ bf16: _158
+ f16: _159
+ f32: _160
+ f64: _161
+ ftz: _164
+ sat: _167
+ satfinite: _192
+ ue8m0x2: _181
+class _194(_Begun):
+ bf16x2: _9
+ e2m1x4: _9
+ e2m3x4: _9
+ e3m2x4: _9
+ e4m3x4: _9
+ e5m2x4: _9
+ f16x2: _9
+class _195(_Begun):
+ bf16x2: _9
+ f16x2: _9
+ satfinite: _194
+class _196(_Begun):
+ e2m1x4: _9
+ e2m3x4: _9
+ e3m2x4: _9
+ e4m3x4: _9
+ e5m2x4: _9
+class _197(_Begun):
+ bf16x2: _9
+ e2m1x4: _9
+ e2m3x4: _9
+ e3m2x4: _9
+ e4m3x4: _9
+ e5m2x4: _9
+ f16x2: _9
+ relu: _196
+class _198(_Begun):
+ bf16x2: _9
+ f16x2: _9
+ relu: _195
+ satfinite: _197
+class _199(_Begun):
+ bf16: _9
+ bf16x2: _9
+ f16: _9
+ f16x2: _9
+ tf32: _9
+class _200(_Begun):
+ bf16: _9
+ bf16x2: _9
+ f16: _9
+ f16x2: _9
+ satfinite: _199
+ tf32: _9
+class _201(_Begun):
+ bf16: _9
+ bf16x2: _9
+ f16: _9
+ f16x2: _9
+ relu: _190
+ tf32: _9
+ ue8m0x2: _181
+class _202(_Begun):
+ bf16: _158
+ bf16x2: _9
+ f16: _159
+ f16x2: _9
+ f32: _160
+ f64: _161
+ ftz: _164
+ relu: _200
+ sat: _167
+ satfinite: _201
+ tf32: _9
+ ue8m0x2: _181
+class _203(_Begun):
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+class _204(_Begun):
+ s64: _0
+ u32: _0
+ u64: _0
+class _205(_Begun):
+ u64: _0
+class _206(_Begun):
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+class _207(_Begun):
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u32: _0
+ u64: _0
+class _208(_Begun):
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u64: _0
+class _209(_Begun):
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+class _210(_Begun):
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+class _211(_Begun):
+ f16: _170
+ f32: _151
+ f64: _174
+ s16: _203
+ s32: _204
+ s64: _205
+ s8: _206
+ u16: _207
+ u32: _208
+ u64: _209
+ u8: _210
+class _212(_Begun):
+ bf16: _121
+ f16: _121
+ f32: _149
+ f64: _150
+ ftz: _153
+ pack: _157
+ rm: _168
+ rmi: _176
+ rn: _189
+ rna: _191
+ rni: _176
+ rp: _193
+ rpi: _176
+ rs: _198
+ rz: _202
+ rzi: _176
+ s16: _166
+ s32: _166
+ s64: _166
+ s8: _166
+ sat: _211
+ u16: _166
+ u32: _166
+ u64: _166
+ u8: _166
+class _213(_Begun):
+ const: _205
+ global_: _205
+ local: _205
+ param: _205
+ param__entry: _205
+ shared: _205
+ shared__cluster: _205
+ shared__cta: _205
+class _214(_Begun):
+ const: _205
+ global_: _205
+ local: _205
+ param: _205
+ param__entry: _205
+ shared: _205
+ shared__cluster: _205
+ shared__cta: _205
+ to: _213
+class _215(_Begun):
+ f32: _0
+ ftz: _9
+class _216(_Begun):
+ f32: _0
+ f64: _0
+ ftz: _9
+class _217(_Begun):
+ approx: _215
+ full: _215
+ rm: _216
+ rn: _216
+ rp: _216
+ rz: _216
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+class _218(_Begun):
+ s32: _129
+ u32: _129
+class _219(_Begun):
+ hi: _218
+ lo: _218
+class _220(_Begun):
+ bf16: _0
+ bf16x2: _0
+ f32: _0
+class _221(_Begun):
+ f16: _0
+ f16x2: _0
+ f32: _0
+ ftz: _220
+class _222(_Begun):
+ approx: _221
+class _223(_Begun):
+ cluster: _0
+ cta: _0
+ gpu: _0
+ sys: _0
+class _224(_Begun):
+ cluster: _0
+class _225(_Begun):
+ cluster: _0
+ cta: _0
+ gpu: _0
+ sync_restrict__shared__cluster: _224
+ sys: _0
+class _226(_Begun):
+ release: _224
+class _227(Opcode):
+ global_: _0
+ shared__cluster: _0
+ shared__cta: _0
+class _228(_Begun):
+ sync_restrict__shared__cluster: _224
+class _229(_Begun):
+ sync_restrict__shared__cta: _224
+class _230(_Begun):
+ acquire: _228
+ release: _229
+class _231(_Begun):
+ acquire: _223
+ release: _223
+class _232(_Begun):
+ alias: _0
+ async_: _227
+ async__generic: _230
+ tensormap__generic: _231
+class _233(_Begun):
+ cluster: _0
+ cta: _0
+ gpu: _0
+ sync_restrict__shared__cta: _224
+ sys: _0
+class _234(_Begun):
+ acq_rel: _223
+ acquire: _225
+ cluster: _0
+ cta: _0
+ gpu: _0
+ mbarrier_init: _226
+ proxy: _232
+ release: _233
+ sc: _223
+ sys: _0
+class _235(Opcode):
+ bf16x2: _15
+ f16x2: _15
+class _236(_Begun):
+ f32: _5
+ f32x2: _235
+ f64: _0
+ ftz: _10
+ sat: _11
+class _237(_Begun):
+ f16: _0
+ f16x2: _0
+class _238(_Begun):
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f32x2: _0
+ relu: _237
+ sat: _1
+class _239(_Begun):
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+class _240(_Begun):
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ relu: _239
+class _241(_Begun):
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _5
+ f32x2: _235
+ f64: _0
+ ftz: _238
+ oob: _240
+ relu: _239
+ sat: _13
+class _242(_Begun):
+ rm: _236
+ rn: _241
+ rp: _236
+ rz: _236
+class _243(_Begun):
+ u32: _0
+ u64: _0
+class _244(_Begun):
+ shared__cluster: _243
+ u32: _0
+ u64: _0
+class _245(_Begun):
+ launch_dependents: _0
+ wait: _0
+class _246(_Begun):
+ const: _0
+ global_: _0
+ local: _0
+ param: _0
+ param__entry: _0
+ shared: _0
+ shared__cluster: _0
+ shared__cta: _0
+class _247(_Begun):
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+class _248(_Begun):
+ b32: _0
+ f32: _0
+ s32: _0
+ u32: _0
+class _249(_Begun):
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _247
+ v8: _248
+class _250(_Begun):
+ L2__128B: _249
+ L2__256B: _249
+ L2__64B: _249
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _247
+ v8: _248
+class _251(_Begun):
+ b64: _0
+ f64: _0
+ s64: _0
+ u64: _0
+class _252(_Begun):
+ v4: _251
+ v8: _248
+class _253(_Begun):
+ L2__128B: _252
+ L2__256B: _252
+ L2__64B: _252
+ v4: _251
+ v8: _248
+class _254(_Begun):
+ L2__128B: _252
+ L2__256B: _252
+ L2__64B: _252
+ L2__cache_hint: _253
+ v4: _251
+ v8: _248
+class _255(_Begun):
+ L2__128B: _249
+ L2__256B: _249
+ L2__64B: _249
+ L2__cache_hint: _250
+ L2__evict_first: _254
+ L2__evict_last: _254
+ L2__evict_normal: _254
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _247
+ v8: _248
+class _256(_Begun):
+ L1__evict_first: _255
+ L1__evict_last: _255
+ L1__evict_normal: _255
+ L1__evict_unchanged: _255
+ L1__no_allocate: _255
+ L2__128B: _249
+ L2__256B: _249
+ L2__64B: _249
+ L2__cache_hint: _250
+ L2__evict_first: _254
+ L2__evict_last: _254
+ L2__evict_normal: _254
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _247
+ v8: _248
+class _257(_Begun):
+ b16: _0
+ b32: _0
+ b8: _0
+ f32: _0
+ s16: _0
+ s32: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u8: _0
+class _258(_Begun):
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _257
+class _259(_Begun):
+ L1__evict_first: _255
+ L1__evict_last: _255
+ L1__evict_normal: _255
+ L1__evict_unchanged: _255
+ L1__no_allocate: _255
+ L2__128B: _249
+ L2__256B: _249
+ L2__64B: _249
+ L2__cache_hint: _250
+ L2__evict_first: _254
+ L2__evict_last: _254
+ L2__evict_normal: _254
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ global_: _256
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ shared: _258
+ shared__cluster: _258
+ shared__cta: _258
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _247
+ v8: _248
+class _260(_Begun):
+ cluster: _259
+ cta: _259
+ gpu: _259
+ sys: _259
+class _261(_Begun):
+ L2__128B: _249
+ L2__256B: _249
+ L2__64B: _249
+ L2__cache_hint: _250
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _247
+ v8: _248
+class _262(_Begun):
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ ca: _258
+ cg: _258
+ cs: _258
+ cv: _258
+ f32: _0
+ f64: _0
+ lu: _258
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _257
+class _263(_Begun):
+ L2__128B: _249
+ L2__256B: _249
+ L2__64B: _249
+ L2__cache_hint: _250
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ nc: _261
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _247
+ v8: _248
+class _264(_Begun):
+ L1__evict_first: _255
+ L1__evict_last: _255
+ L1__evict_normal: _255
+ L1__evict_unchanged: _255
+ L1__no_allocate: _255
+ L2__128B: _249
+ L2__256B: _249
+ L2__64B: _249
+ L2__cache_hint: _250
+ L2__evict_first: _254
+ L2__evict_last: _254
+ L2__evict_normal: _254
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ ca: _263
+ cg: _263
+ cs: _263
+ cv: _261
+ f32: _0
+ f64: _0
+ lu: _261
+ nc: _256
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _247
+ v8: _248
+ volatile: _250
+class _265(_Begun):
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ ca: _258
+ cg: _258
+ cs: _258
+ cv: _258
+ f32: _0
+ f64: _0
+ lu: _258
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _257
+ volatile: _258
+class _266(_Begun):
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+class _267(_Begun):
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ global_: _266
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+class _268(_Begun):
+ sys: _267
+class _269(_Begun):
+ relaxed: _268
+class _270(_Begun):
+ L2__128B: _249
+ L2__256B: _249
+ L2__64B: _249
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ global_: _250
+ local: _258
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ shared: _258
+ shared__cluster: _258
+ shared__cta: _258
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _247
+ v8: _248
+class _271(_Begun):
+ L1__evict_first: _255
+ L1__evict_last: _255
+ L1__evict_normal: _255
+ L1__evict_unchanged: _255
+ L1__no_allocate: _255
+ L2__128B: _249
+ L2__256B: _249
+ L2__64B: _249
+ L2__cache_hint: _250
+ L2__evict_first: _254
+ L2__evict_last: _254
+ L2__evict_normal: _254
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ ca: _261
+ cg: _261
+ cs: _261
+ cv: _261
+ f32: _0
+ f64: _0
+ lu: _261
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _247
+ v8: _248
+class _272(_Begun):
+ L1__evict_first: _255
+ L1__evict_last: _255
+ L1__evict_normal: _255
+ L1__evict_unchanged: _255
+ L1__no_allocate: _255
+ L2__128B: _249
+ L2__256B: _249
+ L2__64B: _249
+ L2__cache_hint: _250
+ L2__evict_first: _254
+ L2__evict_last: _254
+ L2__evict_normal: _254
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ ca: _261
+ cg: _261
+ const: _262
+ cs: _261
+ cv: _261
+ f32: _0
+ f64: _0
+ global_: _271
+ local: _262
+ lu: _261
+ param: _262
+ param__entry: _262
+ param__func: _262
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ shared: _262
+ shared__cluster: _262
+ shared__cta: _262
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _247
+ v8: _248
+class _273(_Begun):
+ L1__evict_first: _255
+ L1__evict_last: _255
+ L1__evict_normal: _255
+ L1__evict_unchanged: _255
+ L1__no_allocate: _255
+ L2__128B: _249
+ L2__256B: _249
+ L2__64B: _249
+ L2__cache_hint: _250
+ L2__evict_first: _254
+ L2__evict_last: _254
+ L2__evict_normal: _254
+ acquire: _260
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ ca: _261
+ cg: _261
+ const: _262
+ cs: _261
+ cv: _261
+ f32: _0
+ f64: _0
+ global_: _264
+ local: _265
+ lu: _261
+ mmio: _269
+ param: _262
+ param__entry: _262
+ param__func: _262
+ relaxed: _260
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ shared: _265
+ shared__cluster: _265
+ shared__cta: _265
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _247
+ v8: _248
+ volatile: _270
+ weak: _272
+class _274(_Begun):
+ b4x16_p64: _0
+ b6x16_p32: _0
+class _275(_Begun):
+ b8: _0
+ b8x16: _274
+class _276(_Begun):
+ b8: _0
+ b8x16: _274
+ shared: _275
+ shared__cta: _275
+class _277(_Begun):
+ trans: _276
+class _278(_Begun):
+ x1: _277
+ x2: _277
+class _279(_Begun):
+ b8x16: _274
+class _280(_Begun):
+ b8x16: _274
+ shared: _279
+ shared__cta: _279
+class _281(_Begun):
+ x1: _280
+ x2: _280
+ x4: _280
+class _282(_Begun):
+ b16: _0
+class _283(_Begun):
+ b16: _0
+ shared: _282
+ shared__cta: _282
+class _284(_Begun):
+ b16: _0
+ shared: _282
+ shared__cta: _282
+ trans: _283
+class _285(_Begun):
+ x1: _284
+ x2: _284
+ x4: _284
+class _286(_Begun):
+ b8: _0
+class _287(_Begun):
+ b8: _0
+ shared: _286
+ shared__cta: _286
+class _288(_Begun):
+ m16n16: _287
+ m8n8: _283
+class _289(_Begun):
+ m8n8: _283
+ trans: _288
+class _290(_Begun):
+ m8n8: _283
+class _291(_Begun):
+ m8n8: _283
+ trans: _290
+class _292(_Begun):
+ m16n16: _278
+ m8n16: _281
+ m8n8: _285
+ x1: _289
+ x2: _289
+ x4: _291
+class _293(_Begun):
+ aligned: _292
+class _294(_Begun):
+ sync: _293
+class _295(_Begun):
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ global_: _258
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _257
+class _296(_Begun):
+ approx: _215
+class _297(_Begun):
+ and_: _3
+ b32: _0
+ or_: _3
+class _298(_Begun):
+ cc: _4
+ s16: _0
+ s32: _0
+ s64: _0
+ sat: _154
+ u16: _0
+ u32: _0
+ u64: _0
+class _299(_Begun):
+ cc: _4
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+class _300(_Begun):
+ f32: _0
+ sat: _9
+class _301(_Begun):
+ f32: _0
+ f64: _0
+ ftz: _300
+ sat: _9
+class _302(_Begun):
+ s16: _0
+ s32: _0
+ u16: _0
+ u32: _0
+class _303(_Begun):
+ hi: _298
+ lo: _299
+ rm: _301
+ rn: _301
+ rp: _301
+ rz: _301
+ wide: _302
+class _304(_Begun):
+ s32: _0
+ sat: _154
+ u32: _0
+class _305(_Begun):
+ hi: _304
+ lo: _129
+class _306(_Begun):
+ hi: _20
+ lo: _20
+class _307(_Begun):
+ sync: _37
+class _308(_Begun):
+ all: _307
+ any: _307
+class _309(_Begun):
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+class _310(_Begun):
+ abs: _309
+class _311(_Begun):
+ abs: _9
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ xorsign: _310
+class _312(_Begun):
+ abs: _1
+class _313(_Begun):
+ abs: _9
+ f16: _0
+ f16x2: _0
+ f32: _0
+ xorsign: _312
+class _314(_Begun):
+ NaN: _313
+ abs: _9
+ f16: _0
+ f16x2: _0
+ f32: _0
+ xorsign: _312
+class _315(_Begun):
+ s16x2: _0
+ s32: _0
+ s8x4: _0
+class _316(_Begun):
+ NaN: _311
+ abs: _9
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ ftz: _314
+ relu: _315
+ s16: _0
+ s16x2: _0
+ s32: _0
+ s64: _0
+ s8x4: _0
+ u16: _0
+ u16x2: _0
+ u32: _0
+ u64: _0
+ u8x4: _0
+ xorsign: _310
+class _317(_Begun):
+ b64: _0
+ shared: _116
+ shared__cluster: _116
+ shared__cta: _116
+class _318(_Begun):
+ cluster: _317
+ cta: _317
+class _319(_Begun):
+ b64: _0
+ relaxed: _318
+ release: _318
+ shared: _116
+ shared__cluster: _116
+ shared__cta: _116
+class _320(_Begun):
+ cta: _117
+class _321(_Begun):
+ b64: _0
+ release: _320
+ shared: _116
+ shared__cta: _116
+class _322(_Begun):
+ b64: _0
+ expect_tx: _319
+ noComplete: _321
+ relaxed: _318
+ release: _318
+ shared: _116
+ shared__cluster: _116
+ shared__cta: _116
+class _323(_Begun):
+ b64: _0
+ relaxed: _318
+ shared: _116
+ shared__cluster: _116
+ shared__cta: _116
+class _324(_Begun):
+ cluster: _117
+ cta: _117
+class _325(_Begun):
+ acquire: _324
+ b64: _0
+ relaxed: _324
+ shared: _116
+ shared__cta: _116
+class _326(_Begun):
+ acquire: _324
+ b64: _0
+ parity: _325
+ relaxed: _324
+ shared: _116
+ shared__cta: _116
+class _327(_Begun):
+ arrive: _322
+ arrive_drop: _322
+ complete_tx: _323
+ expect_tx: _323
+ init: _117
+ inval: _117
+ pending_count: _116
+ test_wait: _326
+ try_wait: _326
+class _328(_Begun):
+ alias: _0
+ async_: _0
+class _329(_Begun):
+ cta: _0
+ gl: _0
+ proxy: _328
+ sys: _0
+class _330(_Begun):
+ s4: _154
+ u4: _154
+class _331(_Begun):
+ s4: _330
+ u4: _330
+class _332(_Begun):
+ s32: _331
+class _333(_Begun):
+ s32: _331
+ satfinite: _332
+class _334(_Begun):
+ col: _333
+class _335(_Begun):
+ row: _334
+class _336(_Begun):
+ f16: _170
+class _337(_Begun):
+ f16: _336
+class _338(_Begun):
+ bf16: _9
+class _339(_Begun):
+ f16: _9
+class _340(_Begun):
+ bf16: _338
+ f16: _339
+ tf32: _190
+class _341(_Begun):
+ f16: _337
+ f32: _340
+class _342(_Begun):
+ col: _341
+class _343(_Begun):
+ row: _342
+class _344(_Begun):
+ bf16: _338
+ f16: _339
+class _345(_Begun):
+ s8: _154
+ u8: _154
+class _346(_Begun):
+ s8: _345
+ u8: _345
+class _347(_Begun):
+ s32: _346
+class _348(_Begun):
+ f16: _337
+ f32: _344
+ s32: _346
+ satfinite: _347
+class _349(_Begun):
+ col: _348
+class _350(_Begun):
+ row: _349
+class _351(_Begun):
+ e4m3: _9
+ e5m2: _9
+class _352(_Begun):
+ e4m3: _351
+ e5m2: _351
+class _353(_Begun):
+ s4: _330
+ s8: _345
+ u4: _330
+ u8: _345
+class _354(_Begun):
+ s32: _353
+class _355(_Begun):
+ f32: _352
+ s32: _353
+ satfinite: _354
+class _356(_Begun):
+ col: _355
+class _357(_Begun):
+ row: _356
+class _358(_Begun):
+ tf32: _190
+class _359(_Begun):
+ f32: _358
+class _360(_Begun):
+ col: _359
+class _361(_Begun):
+ row: _360
+class _362(_Begun):
+ m16n8k128: _335
+ m16n8k16: _343
+ m16n8k32: _350
+ m16n8k64: _357
+ m16n8k8: _361
+class _363(_Begun):
+ aligned: _362
+class _364(_Begun):
+ sync: _363
+class _365(_Begun):
+ e2m1: _170
+ e2m3: _170
+ e3m2: _170
+ e4m3: _170
+ e5m2: _170
+class _366(_Begun):
+ e2m1: _365
+ e2m3: _365
+ e3m2: _365
+ e4m3: _365
+ e5m2: _365
+class _367(_Begun):
+ e2m1: _9
+ e2m3: _9
+ e3m2: _9
+ e4m3: _9
+ e5m2: _9
+class _368(_Begun):
+ e2m1: _367
+ e2m3: _367
+ e3m2: _367
+ e4m3: _367
+ e5m2: _367
+class _369(_Begun):
+ f16: _366
+ f32: _368
+class _370(_Begun):
+ col: _369
+class _371(_Begun):
+ row: _370
+class _372(_Begun):
+ m16n8k64: _371
+class _373(_Begun):
+ ue8m0: _0
+class _374(_Begun):
+ f32: _373
+class _375(_Begun):
+ e2m1: _374
+class _376(_Begun):
+ e2m1: _375
+class _377(_Begun):
+ f32: _376
+class _378(_Begun):
+ col: _377
+class _379(_Begun):
+ row: _378
+class _380(_Begun):
+ m16n8k128: _379
+class _381(_Begun):
+ m16n8k128: _379
+ scale_vec__2X: _380
+class _382(_Begun):
+ block_scale: _381
+class _383(_Begun):
+ ue4m3: _0
+ ue8m0: _0
+class _384(_Begun):
+ f32: _383
+class _385(_Begun):
+ e2m1: _384
+class _386(_Begun):
+ e2m1: _385
+class _387(_Begun):
+ f32: _386
+class _388(_Begun):
+ col: _387
+class _389(_Begun):
+ row: _388
+class _390(_Begun):
+ m16n8k128: _389
+class _391(_Begun):
+ scale_vec__2X: _380
+ scale_vec__4X: _390
+class _392(_Begun):
+ block_scale: _391
+class _393(_Begun):
+ e2m1: _374
+ e2m3: _374
+ e3m2: _374
+ e4m3: _374
+ e5m2: _374
+class _394(_Begun):
+ e2m1: _393
+ e2m3: _393
+ e3m2: _393
+ e4m3: _393
+ e5m2: _393
+class _395(_Begun):
+ f32: _394
+class _396(_Begun):
+ col: _395
+class _397(_Begun):
+ row: _396
+class _398(_Begun):
+ m16n8k64: _397
+class _399(_Begun):
+ m16n8k64: _397
+ scale_vec__1X: _398
+class _400(_Begun):
+ block_scale: _399
+class _401(_Begun):
+ f32: _376
+ scale_vec__2X: _377
+class _402(_Begun):
+ block_scale: _401
+class _403(_Begun):
+ scale_vec__2X: _377
+ scale_vec__4X: _387
+class _404(_Begun):
+ block_scale: _403
+class _405(_Begun):
+ kind__mxf4: _402
+ kind__mxf4nvf4: _404
+ s32: _331
+ satfinite: _332
+class _406(_Begun):
+ col: _405
+class _407(_Begun):
+ row: _406
+class _408(_Begun):
+ e4m3: _170
+ e5m2: _170
+class _409(_Begun):
+ e4m3: _408
+ e5m2: _408
+class _410(_Begun):
+ f32: _394
+ scale_vec__1X: _395
+class _411(_Begun):
+ block_scale: _410
+class _412(_Begun):
+ f16: _409
+ f32: _352
+ kind__f8f6f4: _369
+ kind__mxf8f6f4: _411
+ s32: _353
+ satfinite: _354
+class _413(_Begun):
+ col: _412
+class _414(_Begun):
+ row: _413
+class _415(_Begun):
+ kind__f8f6f4: _372
+ kind__mxf4: _382
+ kind__mxf4nvf4: _392
+ kind__mxf8f6f4: _400
+ m16n8k128: _407
+ m16n8k16: _343
+ m16n8k32: _350
+ m16n8k64: _414
+ m16n8k8: _361
+class _416(_Begun):
+ aligned: _415
+class _417(_Begun):
+ sync: _416
+class _418(_Begun):
+ m16n8k32: _371
+class _419(_Begun):
+ m16n8k64: _379
+class _420(_Begun):
+ m16n8k64: _379
+ scale_vec__2X: _419
+class _421(_Begun):
+ block_scale: _420
+class _422(_Begun):
+ m16n8k64: _389
+class _423(_Begun):
+ scale_vec__2X: _419
+ scale_vec__4X: _422
+class _424(_Begun):
+ block_scale: _423
+class _425(_Begun):
+ m16n8k32: _397
+class _426(_Begun):
+ m16n8k32: _397
+ scale_vec__1X: _425
+class _427(_Begun):
+ block_scale: _426
+class _428(_Begun):
+ popc: _0
+class _429(_Begun):
+ and_: _428
+ xor: _428
+class _430(_Begun):
+ s32: _429
+class _431(_Begun):
+ b1: _430
+class _432(_Begun):
+ b1: _431
+class _433(_Begun):
+ s32: _432
+class _434(_Begun):
+ col: _433
+class _435(_Begun):
+ row: _434
+class _436(_Begun):
+ e4m3: _408
+ e5m2: _408
+ f16: _336
+class _437(_Begun):
+ bf16: _338
+ e4m3: _351
+ e5m2: _351
+ f16: _339
+class _438(_Begun):
+ f64: _171
+class _439(_Begun):
+ f64: _438
+class _440(_Begun):
+ f16: _436
+ f32: _437
+ f64: _439
+ s32: _346
+ satfinite: _347
+class _441(_Begun):
+ col: _440
+class _442(_Begun):
+ row: _441
+class _443(_Begun):
+ f32: _358
+ f64: _439
+class _444(_Begun):
+ col: _443
+class _445(_Begun):
+ row: _444
+class _446(_Begun):
+ f16: _337
+ f32: _340
+ f64: _439
+class _447(_Begun):
+ col: _446
+class _448(_Begun):
+ row: _447
+class _449(_Begun):
+ s32: _346
+ satfinite: _347
+class _450(_Begun):
+ col: _449
+class _451(_Begun):
+ row: _450
+class _452(_Begun):
+ f16: _151
+class _453(_Begun):
+ f16: _452
+class _454(_Begun):
+ f16: _337
+ f32: _453
+class _455(_Begun):
+ col: _454
+ row: _454
+class _456(_Begun):
+ f16: _337
+ f32: _453
+ f64: _439
+class _457(_Begun):
+ col: _456
+ row: _454
+class _458(_Begun):
+ col: _455
+ row: _457
+class _459(_Begun):
+ kind__f8f6f4: _418
+ kind__mxf4: _421
+ kind__mxf4nvf4: _424
+ kind__mxf8f6f4: _427
+ m16n8k128: _435
+ m16n8k16: _442
+ m16n8k256: _435
+ m16n8k32: _414
+ m16n8k4: _445
+ m16n8k64: _407
+ m16n8k8: _448
+ m8n8k128: _435
+ m8n8k16: _451
+ m8n8k32: _335
+ m8n8k4: _458
+class _460(_Begun):
+ aligned: _459
+class _461(_Begun):
+ sp: _364
+ sp__ordered_metadata: _417
+ sync: _460
+class _462(_Begun):
+ b16: _0
+ b32: _0
+ b64: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+class _463(_Begun):
+ b16: _0
+ b32: _0
+ f32: _0
+ s16: _0
+ s32: _0
+ u16: _0
+ u32: _0
+class _464(_Begun):
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ f32: _0
+ f64: _0
+ pred: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ v2: _462
+ v4: _463
+class _465(_Begun):
+ trans: _282
+class _466(_Begun):
+ m8n8: _465
+class _467(_Begun):
+ aligned: _466
+class _468(_Begun):
+ sync: _467
+class _469(_Begun):
+ f16x2: _0
+class _470(Opcode):
+ bf16x2: _469
+class _471(_Begun):
+ bf16x2: _0
+class _472(Opcode):
+ f16x2: _471
+class _473(_Begun):
+ f16x2: _15
+class _474(_Begun):
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f32x2: _0
+ rz: _473
+ sat: _1
+class _475(_Begun):
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+class _476(_Begun):
+ f32: _0
+ f32x2: _0
+ f64: _0
+ ftz: _10
+ sat: _9
+class _477(_Begun):
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f32x2: _0
+ f64: _0
+ ftz: _8
+ sat: _1
+class _478(_Begun):
+ bf16x2: _15
+ f32: _0
+ f32x2: _0
+ f64: _0
+ ftz: _10
+ sat: _9
+class _479(_Begun):
+ bf16: _0
+ bf16x2: _470
+ f16: _0
+ f16x2: _472
+ f32: _0
+ f32x2: _0
+ f64: _0
+ ftz: _474
+ hi: _475
+ lo: _475
+ rm: _476
+ rn: _477
+ rp: _476
+ rz: _478
+ sat: _1
+ wide: _302
+class _480(_Begun):
+ hi: _129
+ lo: _129
+class _481(_Begun):
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ ftz: _1
+ s16: _0
+ s32: _0
+ s64: _0
+ s8x4: _0
+class _482(Opcode):
+ b4e: _0
+ ecl: _0
+ ecr: _0
+ f4e: _0
+ rc16: _0
+ rc8: _0
+class _483(_Begun):
+ b32: _482
+class _484(_Begun):
+ f32: _0
+ ftz: _45
+class _485(_Begun):
+ approx: _484
+ rm: _216
+ rn: _216
+ rp: _216
+ rz: _216
+class _486(_Begun):
+ NaN: _9
+ f32: _0
+class _487(_Begun):
+ NaN: _9
+ abs: _486
+ f32: _0
+ s32: _0
+ u32: _0
+class _488(_Begun):
+ add: _129
+ and_: _3
+ max: _487
+ min: _487
+ or_: _3
+ xor: _3
+class _489(_Begun):
+ sync: _488
+class _490(_Begun):
+ f32: _0
+ f64: _0
+ ftz: _45
+class _491(_Begun):
+ approx: _490
+class _492(_Begun):
+ b16: _0
+ b32: _0
+ b64: _0
+ bf16: _0
+ f16: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+class _493(_Begun):
+ b16: _0
+ b32: _0
+ b64: _0
+ f16: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+class _494(_Begun):
+ f16: _151
+ f16x2: _469
+ f32: _9
+ s16: _170
+ s32: _1
+ u16: _170
+ u32: _1
+class _495(_Begun):
+ b16: _0
+ b32: _0
+ b64: _0
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+class _496(_Begun):
+ bf16: _492
+ bf16x2: _471
+ f16: _493
+ f16x2: _469
+ f32: _462
+ ftz: _494
+ s16: _121
+ s32: _495
+ u16: _121
+ u32: _495
+class _497(_Begun):
+ and_: _496
+ bf16: _492
+ bf16x2: _471
+ f16: _493
+ f16x2: _469
+ f32: _462
+ ftz: _494
+ or_: _496
+ s16: _121
+ s16x2: _0
+ s32: _495
+ s8x4: _0
+ u16: _121
+ u16x2: _0
+ u32: _495
+ u8x4: _0
+ xor: _496
+class _498(_Begun):
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+class _499(_Begun):
+ bf16: _150
+ bf16x2: _471
+ f16: _174
+ f16x2: _469
+ f32: _45
+ ftz: _494
+ s16: _121
+ s32: _498
+ u16: _121
+ u32: _498
+class _500(_Begun):
+ and_: _499
+ bf16: _150
+ bf16x2: _471
+ f16: _174
+ f16x2: _469
+ f32: _45
+ ftz: _494
+ or_: _499
+ s16: _121
+ s32: _498
+ u16: _121
+ u32: _498
+ xor: _499
+class _501(_Begun):
+ bf16: _0
+ f16: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+class _502(_Begun):
+ f16: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+class _503(_Begun):
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+class _504(_Begun):
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+class _505(_Begun):
+ bf16: _501
+ bf16x2: _471
+ f16: _502
+ f16x2: _469
+ f32: _503
+ ftz: _494
+ s16: _121
+ s32: _504
+ u16: _121
+ u32: _504
+class _506(_Begun):
+ and_: _505
+ bf16: _501
+ bf16x2: _471
+ f16: _502
+ f16x2: _469
+ f32: _503
+ ftz: _494
+ or_: _505
+ s16: _121
+ s16x2: _0
+ s32: _504
+ s8x4: _0
+ u16: _121
+ u16x2: _0
+ u32: _504
+ u8x4: _0
+ xor: _505
+class _507(_Begun):
+ u16: _0
+ u32: _0
+ u64: _0
+class _508(_Begun):
+ bf16: _507
+ f16: _507
+ f32: _507
+ s32: _507
+ u32: _507
+class _509(_Begun):
+ and_: _508
+ bf16: _507
+ f16: _507
+ f32: _507
+ or_: _508
+ s32: _507
+ u16x2: _0
+ u32: _507
+ u8x4: _0
+ xor: _508
+class _510(_Begun):
+ eq: _497
+ equ: _500
+ ge: _506
+ geu: _500
+ gt: _506
+ gtu: _500
+ hi: _509
+ hs: _509
+ le: _506
+ leu: _500
+ lo: _509
+ ls: _509
+ lt: _506
+ ltu: _500
+ nan: _500
+ ne: _497
+ neu: _500
+ num: _500
+class _511(_Begun):
+ aligned: _23
+class _512(_Begun):
+ sync: _511
+class _513(_Begun):
+ dec: _512
+ inc: _512
+class _514(_Begun):
+ b16: _0
+ b32: _0
+ b64: _0
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ ftz: _1
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+class _515(_Begun):
+ and_: _514
+ b16: _0
+ b32: _0
+ b64: _0
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ ftz: _1
+ or_: _514
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ xor: _514
+class _516(_Begun):
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ ftz: _1
+class _517(_Begun):
+ and_: _516
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ ftz: _1
+ or_: _516
+ xor: _516
+class _518(_Begun):
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ ftz: _1
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+class _519(_Begun):
+ and_: _518
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ ftz: _1
+ or_: _518
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ xor: _518
+class _520(_Begun):
+ and_: _507
+ or_: _507
+ u16: _0
+ u32: _0
+ u64: _0
+ xor: _507
+class _521(_Begun):
+ eq: _515
+ equ: _517
+ ge: _519
+ geu: _517
+ gt: _519
+ gtu: _517
+ hi: _520
+ hs: _520
+ le: _519
+ leu: _517
+ lo: _520
+ ls: _520
+ lt: _519
+ ltu: _517
+ nan: _517
+ ne: _515
+ neu: _517
+ num: _517
+class _522(_Begun):
+ l: _39
+ r: _39
+class _523(_Begun):
+ bfly: _3
+ down: _3
+ idx: _3
+ up: _3
+class _524(_Begun):
+ sync: _523
+class _525(_Begun):
+ b16: _0
+ b32: _0
+ b64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+class _526(_Begun):
+ f32: _0
+ s32: _0
+class _527(_Begun):
+ b16: _9
+ b32: _9
+ b64: _9
+ f32: _9
+ f64: _9
+ s16: _9
+ s32: _9
+ s64: _9
+ u16: _9
+ u32: _9
+ u64: _9
+class _528(_Begun):
+ b16: _526
+ b32: _526
+ b64: _526
+ f32: _526
+ f64: _526
+ ftz: _527
+ s16: _526
+ s32: _526
+ s64: _526
+ u16: _526
+ u32: _526
+ u64: _526
+class _529(_Begun):
+ approx: _215
+ rm: _216
+ rn: _216
+ rp: _216
+ rz: _216
+class _530(_Begun):
+ L2__cache_hint: _252
+ v4: _251
+ v8: _248
+class _531(_Begun):
+ L2__cache_hint: _249
+ L2__evict_first: _530
+ L2__evict_last: _530
+ L2__evict_normal: _530
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _247
+ v8: _248
+class _532(_Begun):
+ L2__cache_hint: _249
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _247
+ v8: _248
+class _533(_Begun):
+ L1__evict_first: _531
+ L1__evict_last: _531
+ L1__evict_normal: _531
+ L1__evict_unchanged: _531
+ L1__no_allocate: _531
+ L2__cache_hint: _249
+ L2__evict_first: _530
+ L2__evict_last: _530
+ L2__evict_normal: _530
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ cg: _532
+ cs: _532
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _247
+ v8: _248
+ volatile: _249
+ wb: _532
+ wt: _532
+class _534(_Begun):
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ cg: _258
+ cs: _258
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _257
+ volatile: _258
+ wb: _258
+ wt: _258
+class _535(_Begun):
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ cg: _258
+ cs: _258
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _257
+ wb: _258
+ wt: _258
+class _536(_Begun):
+ L1__evict_first: _531
+ L1__evict_last: _531
+ L1__evict_normal: _531
+ L1__evict_unchanged: _531
+ L1__no_allocate: _531
+ L2__cache_hint: _249
+ L2__evict_first: _530
+ L2__evict_last: _530
+ L2__evict_normal: _530
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _247
+ v8: _248
+class _537(_Begun):
+ L1__evict_first: _531
+ L1__evict_last: _531
+ L1__evict_normal: _531
+ L1__evict_unchanged: _531
+ L1__no_allocate: _531
+ L2__cache_hint: _249
+ L2__evict_first: _530
+ L2__evict_last: _530
+ L2__evict_normal: _530
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ global_: _536
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ shared: _258
+ shared__cluster: _258
+ shared__cta: _258
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _247
+ v8: _248
+class _538(_Begun):
+ cluster: _537
+ cta: _537
+ gpu: _537
+ sys: _537
+class _539(_Begun):
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ global_: _249
+ local: _258
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ shared: _258
+ shared__cluster: _258
+ shared__cta: _258
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _247
+ v8: _248
+class _540(_Begun):
+ L1__evict_first: _531
+ L1__evict_last: _531
+ L1__evict_normal: _531
+ L1__evict_unchanged: _531
+ L1__no_allocate: _531
+ L2__cache_hint: _249
+ L2__evict_first: _530
+ L2__evict_last: _530
+ L2__evict_normal: _530
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ cg: _532
+ cs: _532
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _247
+ v8: _248
+ wb: _532
+ wt: _532
+class _541(_Begun):
+ L1__evict_first: _531
+ L1__evict_last: _531
+ L1__evict_normal: _531
+ L1__evict_unchanged: _531
+ L1__no_allocate: _531
+ L2__cache_hint: _249
+ L2__evict_first: _530
+ L2__evict_last: _530
+ L2__evict_normal: _530
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ cg: _532
+ cs: _532
+ f32: _0
+ f64: _0
+ global_: _540
+ local: _535
+ param: _535
+ param__func: _535
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ shared: _535
+ shared__cluster: _535
+ shared__cta: _535
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _247
+ v8: _248
+ wb: _532
+ wt: _532
+class _542(_Begun):
+ L1__evict_first: _531
+ L1__evict_last: _531
+ L1__evict_normal: _531
+ L1__evict_unchanged: _531
+ L1__no_allocate: _531
+ L2__cache_hint: _249
+ L2__evict_first: _530
+ L2__evict_last: _530
+ L2__evict_normal: _530
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ cg: _532
+ cs: _532
+ f32: _0
+ f64: _0
+ global_: _533
+ local: _534
+ mmio: _269
+ param: _535
+ param__func: _535
+ relaxed: _538
+ release: _538
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ shared: _534
+ shared__cluster: _534
+ shared__cta: _534
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _247
+ v4: _247
+ v8: _248
+ volatile: _539
+ wb: _532
+ weak: _541
+ wt: _532
+class _543(_Begun):
+ trans: _287
+class _544(_Begun):
+ x1: _543
+ x2: _543
+ x4: _543
+class _545(_Begun):
+ m16n8: _287
+ m8n8: _283
+class _546(_Begun):
+ m8n8: _283
+ trans: _545
+class _547(_Begun):
+ m16n8: _544
+ m8n8: _285
+ x1: _546
+ x2: _546
+ x4: _546
+class _548(_Begun):
+ aligned: _547
+class _549(_Begun):
+ sync: _548
+class _550(_Begun):
+ f16: _0
+ f16x2: _0
+ f32: _5
+ s32: _0
+ s8x4: _0
+ u8x4: _0
+class _551(_Begun):
+ bf16: _0
+ bf16x2: _0
+ cc: _4
+ f16: _0
+ f16x2: _0
+ f32: _5
+ f32x2: _7
+ f64: _0
+ ftz: _8
+ rm: _12
+ rn: _14
+ rp: _12
+ rz: _17
+ s16: _0
+ s32: _0
+ s64: _0
+ s8x4: _0
+ sat: _550
+ u16: _0
+ u32: _0
+ u64: _0
+ u8x4: _0
+class _552(_Begun):
+ clamp: _129
+ wrap: _129
+class _553(_Begun):
+ approx: _309
+class _554(_Begun):
+ b32: _0
+ shared__cta: _3
+class _555(_Begun):
+ aligned: _554
+class _556(_Begun):
+ sync: _555
+class _557(_Begun):
+ cta_group__1: _556
+ cta_group__2: _556
+class _558(_Begun):
+ b64: _0
+ multicast__cluster: _116
+class _559(_Begun):
+ b64: _0
+ multicast__cluster: _116
+ shared__cluster: _558
+class _560(_Begun):
+ mbarrier__arrive__one: _559
+class _561(_Begun):
+ cta_group__1: _560
+ cta_group__2: _560
+class _562(Opcode):
+ b8x16: _274
+class _563(_Begun):
+ warpx4: _562
+class _564(_Begun):
+ warpx2__01_23: _562
+ warpx2__02_13: _562
+class _565(_Begun):
+ _128x128b: _562
+ _128x256b: _562
+ _32x128b: _563
+ _4x256b: _562
+ _64x128b: _564
+class _566(_Begun):
+ cta_group__1: _565
+ cta_group__2: _565
+class _567(_Begun):
+ aligned: _3
+class _568(_Begun):
+ sync: _567
+class _569(_Begun):
+ cta_group__1: _568
+ cta_group__2: _568
+class _570(_Begun):
+ max: _487
+ min: _487
+class _571(_Begun):
+ x128: _570
+ x16: _570
+ x2: _570
+ x32: _570
+ x4: _570
+ x64: _570
+ x8: _570
+class _572(_Begun):
+ _16x32bx2: _571
+ _32x32b: _571
+class _573(_Begun):
+ aligned: _572
+class _574(_Begun):
+ sync: _573
+class _575(_Begun):
+ b32: _0
+ pack__16b: _3
+class _576(_Begun):
+ x1: _575
+ x16: _575
+ x2: _575
+ x32: _575
+ x4: _575
+ x64: _575
+ x8: _575
+class _577(_Begun):
+ x1: _575
+ x16: _575
+ x2: _575
+ x32: _575
+ x4: _575
+ x8: _575
+class _578(_Begun):
+ x1: _575
+ x128: _575
+ x16: _575
+ x2: _575
+ x32: _575
+ x4: _575
+ x64: _575
+ x8: _575
+class _579(_Begun):
+ _16x128b: _576
+ _16x256b: _577
+ _16x32bx2: _578
+ _16x64b: _578
+ _32x32b: _578
+class _580(_Begun):
+ aligned: _579
+class _581(_Begun):
+ red: _574
+ sync: _580
+class _582(Opcode):
+ collector__a__discard: _0
+ collector__a__lastuse: _0
+class _583(Opcode):
+ ashift: _582
+ collector__a__discard: _0
+ collector__a__fill: _0
+ collector__a__lastuse: _0
+ collector__a__use: _0
+class _584(Opcode):
+ collector__a__discard: _0
+ collector__a__fill: _0
+ collector__a__lastuse: _0
+ collector__a__use: _0
+class _585(Opcode):
+ block32: _584
+ collector__a__discard: _0
+ collector__a__fill: _0
+ collector__a__lastuse: _0
+ collector__a__use: _0
+ scale_vec__2X: _584
+class _586(_Begun):
+ block_scale: _585
+class _587(_Begun):
+ block16: _584
+ block32: _584
+ scale_vec__2X: _584
+ scale_vec__4X: _584
+class _588(_Begun):
+ block_scale: _587
+class _589(Opcode):
+ block32: _584
+ collector__a__discard: _0
+ collector__a__fill: _0
+ collector__a__lastuse: _0
+ collector__a__use: _0
+ scale_vec__1X: _584
+class _590(_Begun):
+ block_scale: _589
+class _591(_Begun):
+ kind__f16: _583
+ kind__f8f6f4: _583
+ kind__i8: _583
+ kind__mxf4: _586
+ kind__mxf4nvf4: _588
+ kind__mxf8f6f4: _590
+ kind__tf32: _583
+class _592(_Begun):
+ cta_group__1: _591
+ cta_group__2: _591
+class _593(Opcode):
+ collector__b0__discard: _0
+ collector__b0__fill: _0
+ collector__b0__lastuse: _0
+ collector__b0__use: _0
+ collector__b1__discard: _0
+ collector__b1__fill: _0
+ collector__b1__lastuse: _0
+ collector__b1__use: _0
+ collector__b2__discard: _0
+ collector__b2__fill: _0
+ collector__b2__lastuse: _0
+ collector__b2__use: _0
+ collector__b3__discard: _0
+ collector__b3__fill: _0
+ collector__b3__lastuse: _0
+ collector__b3__use: _0
+class _594(_Begun):
+ kind__f16: _593
+ kind__f8f6f4: _593
+ kind__i8: _593
+ kind__tf32: _593
+class _595(_Begun):
+ cta_group__1: _594
+class _596(_Begun):
+ cta_group__1: _594
+ sp: _595
+class _597(_Begun):
+ cta_group__1: _591
+ cta_group__2: _591
+ sp: _592
+ ws: _596
+class _598(_Begun):
+ aligned: _0
+class _599(_Begun):
+ sync: _598
+class _600(_Begun):
+ cta_group__1: _599
+ cta_group__2: _599
+class _601(_Begun):
+ down: _0
+class _602(_Begun):
+ cta_group__1: _601
+ cta_group__2: _601
+class _603(_Begun):
+ b32: _0
+ unpack__16b: _3
+class _604(_Begun):
+ x1: _603
+ x16: _603
+ x2: _603
+ x32: _603
+ x4: _603
+ x64: _603
+ x8: _603
+class _605(_Begun):
+ x1: _603
+ x16: _603
+ x2: _603
+ x32: _603
+ x4: _603
+ x8: _603
+class _606(_Begun):
+ x1: _603
+ x128: _603
+ x16: _603
+ x2: _603
+ x32: _603
+ x4: _603
+ x64: _603
+ x8: _603
+class _607(_Begun):
+ _16x128b: _604
+ _16x256b: _605
+ _16x32bx2: _606
+ _16x64b: _606
+ _32x32b: _606
+class _608(_Begun):
+ aligned: _607
+class _609(_Begun):
+ sync: _608
+class _610(_Begun):
+ alloc: _557
+ commit: _561
+ cp: _566
+ dealloc: _569
+ fence__after_thread_sync: _0
+ fence__before_thread_sync: _0
+ ld: _581
+ mma: _597
+ relinquish_alloc_permit: _600
+ shift: _602
+ st: _609
+ wait__ld: _599
+ wait__st: _599
+class _611(_Begun):
+ finite: _45
+ infinite: _45
+ normal: _45
+ notanumber: _45
+ number: _45
+ subnormal: _45
+class _612(Opcode):
+ add: _0
+ max: _0
+ min: _0
+class _613(Opcode):
+ add: _0
+ max: _0
+ min: _0
+ sat: _612
+class _614(_Begun):
+ s32: _613
+ u32: _613
+class _615(_Begun):
+ s32: _614
+ u32: _614
+class _616(_Begun):
+ s32: _615
+ u32: _615
+class _617(Opcode):
+ add: _0
+ sat: _0
+class _618(_Begun):
+ s32: _617
+ u32: _617
+class _619(_Begun):
+ s32: _618
+ u32: _618
+class _620(_Begun):
+ s32: _619
+ u32: _619
+class _621(Opcode):
+ shr15: _0
+ shr7: _0
+class _622(Opcode):
+ sat: _621
+ shr15: _0
+ shr7: _0
+class _623(Opcode):
+ po: _622
+ sat: _621
+ shr15: _0
+ shr7: _0
+class _624(_Begun):
+ s32: _623
+ u32: _623
+class _625(_Begun):
+ s32: _624
+ u32: _624
+class _626(_Begun):
+ s32: _625
+ u32: _625
+class _627(_Begun):
+ all: _22
+ any: _22
+ ballot: _3
+ uni: _22
+class _628(_Begun):
+ sync: _627
+class _629(_Begun):
+ eq: _612
+ ge: _612
+ gt: _612
+ le: _612
+ lt: _612
+ ne: _612
+class _630(_Begun):
+ s32: _629
+ u32: _629
+class _631(_Begun):
+ s32: _630
+ u32: _630
+class _632(Opcode):
+ add: _0
+class _633(_Begun):
+ eq: _632
+ ge: _632
+ gt: _632
+ le: _632
+ lt: _632
+ ne: _632
+class _634(_Begun):
+ s32: _633
+ u32: _633
+class _635(_Begun):
+ s32: _634
+ u32: _634
+class _636(_Begun):
+ clamp: _612
+ wrap: _612
+class _637(_Begun):
+ clamp: _612
+ sat: _636
+ wrap: _612
+class _638(_Begun):
+ u32: _637
+class _639(_Begun):
+ s32: _638
+ u32: _638
+class _640(_Begun):
+ s32: _639
+ u32: _639
+class _641(_Begun):
+ tf32: _0
+class _642(_Begun):
+ tf32: _641
+class _643(_Begun):
+ f32: _642
+class _644(_Begun):
+ bf16: _169
+ f16: _170
+class _645(_Begun):
+ f16: _336
+ f32: _644
+class _646(_Begun):
+ e4m3: _0
+ e5m2: _0
+class _647(_Begun):
+ e4m3: _646
+ e5m2: _646
+class _648(_Begun):
+ f16: _647
+ f32: _647
+class _649(_Begun):
+ s8: _0
+ u8: _0
+class _650(_Begun):
+ s8: _649
+ u8: _649
+class _651(_Begun):
+ s32: _650
+class _652(_Begun):
+ f16: _647
+ f32: _647
+ s32: _650
+ satfinite: _651
+class _653(_Begun):
+ m64n104k16: _643
+ m64n104k32: _645
+ m64n104k64: _648
+ m64n112k16: _643
+ m64n112k32: _645
+ m64n112k64: _652
+ m64n120k16: _643
+ m64n120k32: _645
+ m64n120k64: _648
+ m64n128k16: _643
+ m64n128k32: _645
+ m64n128k64: _652
+ m64n136k16: _643
+ m64n136k32: _645
+ m64n136k64: _648
+ m64n144k16: _643
+ m64n144k32: _645
+ m64n144k64: _652
+ m64n152k16: _643
+ m64n152k32: _645
+ m64n152k64: _648
+ m64n160k16: _643
+ m64n160k32: _645
+ m64n160k64: _652
+ m64n168k16: _643
+ m64n168k32: _645
+ m64n168k64: _648
+ m64n16k16: _643
+ m64n16k32: _645
+ m64n16k64: _652
+ m64n176k16: _643
+ m64n176k32: _645
+ m64n176k64: _652
+ m64n184k16: _643
+ m64n184k32: _645
+ m64n184k64: _648
+ m64n192k16: _643
+ m64n192k32: _645
+ m64n192k64: _652
+ m64n200k16: _643
+ m64n200k32: _645
+ m64n200k64: _648
+ m64n208k16: _643
+ m64n208k32: _645
+ m64n208k64: _652
+ m64n216k16: _643
+ m64n216k32: _645
+ m64n216k64: _648
+ m64n224k16: _643
+ m64n224k32: _645
+ m64n224k64: _652
+ m64n232k16: _643
+ m64n232k32: _645
+ m64n232k64: _648
+ m64n240k16: _643
+ m64n240k32: _645
+ m64n240k64: _652
+ m64n248k16: _643
+ m64n248k32: _645
+ m64n248k64: _648
+ m64n24k16: _643
+ m64n24k32: _645
+ m64n24k64: _652
+ m64n256k16: _643
+ m64n256k32: _645
+ m64n256k64: _652
+ m64n32k16: _643
+ m64n32k32: _645
+ m64n32k64: _652
+ m64n40k16: _643
+ m64n40k32: _645
+ m64n40k64: _648
+ m64n48k16: _643
+ m64n48k32: _645
+ m64n48k64: _652
+ m64n56k16: _643
+ m64n56k32: _645
+ m64n56k64: _648
+ m64n64k16: _643
+ m64n64k32: _645
+ m64n64k64: _652
+ m64n72k16: _643
+ m64n72k32: _645
+ m64n72k64: _648
+ m64n80k16: _643
+ m64n80k32: _645
+ m64n80k64: _652
+ m64n88k16: _643
+ m64n88k32: _645
+ m64n88k64: _648
+ m64n8k16: _643
+ m64n8k32: _645
+ m64n8k64: _652
+ m64n96k16: _643
+ m64n96k32: _645
+ m64n96k64: _652
+class _654(_Begun):
+ aligned: _653
+class _655(_Begun):
+ sync: _654
+class _656(_Begun):
+ and_: _428
+class _657(_Begun):
+ b1: _656
+class _658(_Begun):
+ b1: _657
+class _659(_Begun):
+ s32: _658
+class _660(_Begun):
+ m64n104k16: _645
+ m64n104k32: _648
+ m64n104k8: _643
+ m64n112k16: _645
+ m64n112k256: _659
+ m64n112k32: _652
+ m64n112k8: _643
+ m64n120k16: _645
+ m64n120k32: _648
+ m64n120k8: _643
+ m64n128k16: _645
+ m64n128k256: _659
+ m64n128k32: _652
+ m64n128k8: _643
+ m64n136k16: _645
+ m64n136k32: _648
+ m64n136k8: _643
+ m64n144k16: _645
+ m64n144k256: _659
+ m64n144k32: _652
+ m64n144k8: _643
+ m64n152k16: _645
+ m64n152k32: _648
+ m64n152k8: _643
+ m64n160k16: _645
+ m64n160k256: _659
+ m64n160k32: _652
+ m64n160k8: _643
+ m64n168k16: _645
+ m64n168k32: _648
+ m64n168k8: _643
+ m64n16k16: _645
+ m64n16k256: _659
+ m64n16k32: _652
+ m64n16k8: _643
+ m64n176k16: _645
+ m64n176k256: _659
+ m64n176k32: _652
+ m64n176k8: _643
+ m64n184k16: _645
+ m64n184k32: _648
+ m64n184k8: _643
+ m64n192k16: _645
+ m64n192k256: _659
+ m64n192k32: _652
+ m64n192k8: _643
+ m64n200k16: _645
+ m64n200k32: _648
+ m64n200k8: _643
+ m64n208k16: _645
+ m64n208k256: _659
+ m64n208k32: _652
+ m64n208k8: _643
+ m64n216k16: _645
+ m64n216k32: _648
+ m64n216k8: _643
+ m64n224k16: _645
+ m64n224k256: _659
+ m64n224k32: _652
+ m64n224k8: _643
+ m64n232k16: _645
+ m64n232k32: _648
+ m64n232k8: _643
+ m64n240k16: _645
+ m64n240k256: _659
+ m64n240k32: _652
+ m64n240k8: _643
+ m64n248k16: _645
+ m64n248k32: _648
+ m64n248k8: _643
+ m64n24k16: _645
+ m64n24k256: _659
+ m64n24k32: _652
+ m64n24k8: _643
+ m64n256k16: _645
+ m64n256k256: _659
+ m64n256k32: _652
+ m64n256k8: _643
+ m64n32k16: _645
+ m64n32k256: _659
+ m64n32k32: _652
+ m64n32k8: _643
+ m64n40k16: _645
+ m64n40k32: _648
+ m64n40k8: _643
+ m64n48k16: _645
+ m64n48k256: _659
+ m64n48k32: _652
+ m64n48k8: _643
+ m64n56k16: _645
+ m64n56k32: _648
+ m64n56k8: _643
+ m64n64k16: _645
+ m64n64k256: _659
+ m64n64k32: _652
+ m64n64k8: _643
+ m64n72k16: _645
+ m64n72k32: _648
+ m64n72k8: _643
+ m64n80k16: _645
+ m64n80k256: _659
+ m64n80k32: _652
+ m64n80k8: _643
+ m64n88k16: _645
+ m64n88k32: _648
+ m64n88k8: _643
+ m64n8k16: _645
+ m64n8k256: _659
+ m64n8k32: _652
+ m64n8k8: _643
+ m64n96k16: _645
+ m64n96k256: _659
+ m64n96k32: _652
+ m64n96k8: _643
+class _661(_Begun):
+ aligned: _660
+class _662(_Begun):
+ sp: _655
+ sync: _661
+class _663(_Begun):
+ commit_group: _599
+ fence: _599
+ mma_async: _662
+ wait_group: _599
+
+class Instructions:
+    def __getitem__(self, opcode: str) -> Opcode: ...
+    abs: _2
+    activemask: _3
+    add: _19
+    addc: _20
+    and_: _21
+    bar: _27
+    barrier: _36
+    bfe: _4
+    bfi: _37
+    bfind: _38
+    bmsk: _39
+    bra: _40
+    brev: _37
+    brx: _41
+    call: _40
+    clmad: _43
+    clz: _37
+    cnot: _44
+    copysign: _45
+    cos: _48
+    cp: _143
+    createpolicy: _148
+    cvt: _212
+    cvta: _214
+    div: _217
+    dp2a: _219
+    dp4a: _218
+    elect: _26
+    ex2: _222
+    exit: _0
+    fence: _234
+    fma: _242
+    fns: _3
+    getctarank: _244
+    griddepcontrol: _245
+    isspacep: _246
+    ld: _273
+    ldmatrix: _294
+    ldu: _295
+    lg2: _296
+    lop3: _297
+    mad: _303
+    mad24: _305
+    madc: _306
+    mapa: _244
+    match: _308
+    max: _316
+    mbarrier: _327
+    membar: _329
+    min: _316
+    mma: _461
+    mov: _464
+    movmatrix: _468
+    mul: _479
+    mul24: _480
+    neg: _481
+    not_: _21
+    or_: _21
+    popc: _37
+    prmt: _483
+    rcp: _485
+    redux: _489
+    rem: _475
+    ret: _40
+    rsqrt: _491
+    sad: _475
+    selp: _462
+    set: _510
+    setmaxnreg: _513
+    setp: _521
+    shf: _522
+    shfl: _524
+    shl: _44
+    shr: _525
+    sin: _48
+    slct: _528
+    sqrt: _529
+    st: _542
+    stmatrix: _549
+    sub: _551
+    subc: _20
+    szext: _552
+    tanh: _553
+    tcgen05: _610
+    testp: _611
+    vabsdiff: _616
+    vabsdiff2: _620
+    vabsdiff4: _620
+    vadd: _616
+    vadd2: _620
+    vadd4: _620
+    vavrg2: _620
+    vavrg4: _620
+    vmad: _626
+    vmax: _616
+    vmax2: _620
+    vmax4: _620
+    vmin: _616
+    vmin2: _620
+    vmin4: _620
+    vote: _628
+    vset: _631
+    vset2: _635
+    vset4: _635
+    vshl: _640
+    vshr: _640
+    vsub: _616
+    vsub2: _620
+    vsub4: _620
+    wgmma: _663
+    xor: _21
