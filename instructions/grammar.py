@@ -246,9 +246,12 @@ def _operand_names(slots: Sequence[Slot]) -> frozenset[str]:
 
 
 class Form:
-    """One syntax line of an entry, compiled. `required` are the operands that stand in each of its operand lists."""
+    """One syntax line of an entry, compiled.
 
-    __slots__ = ("default_type", "elements", "entry", "head", "operand_lists", "required", "syntax")
+    `required` are the operands that stand in each of its operand lists, `words` all qualifiers that its opcodes can have.
+    """
+
+    __slots__ = ("default_type", "elements", "entry", "head", "operand_lists", "required", "syntax", "words")
 
     def __init__(self, entry: Entry, syntax: str, choices: Mapping[str, tuple[tuple[str, ...], ...]]) -> None:
         self.entry = entry
@@ -256,6 +259,7 @@ class Form:
         opcode, _, operands = syntax.rstrip(";").strip().partition(" ")
         self.head = re.match(r"\w+", opcode)[0]  # type: ignore[index]
         self.elements = _parse_opcode(opcode[len(self.head) :], choices, syntax)
+        self.words = frozenset(word for _, values, _ in _qualifiers(self.elements, False) for value in values for word in tokens_of(value)[1:])
         self.operand_lists = _operand_lists(operands)
         self.required = frozenset.intersection(*(_operand_names(slots) for slots in self.operand_lists))
         literal_types = [part for part in _OPCODE_PART.findall(opcode) if part[1:] in TYPES and part not in choices]
@@ -264,7 +268,7 @@ class Form:
     def matches(self, tokens: Sequence[str]) -> list[dict[str, str | bool]]:
         """All ways to read an opcode's tokens (mnemonic first) as this form: qualifier bindings, rules not yet applied."""
         found: list[dict[str, str | bool]] = []
-        if tokens[0] == self.head:
+        if tokens[0] == self.head and self.words.issuperset(tokens[1:]):
             complete = len(tokens)
             _match(self.elements, 0, tokens, 1, {}, lambda position, bound: found.append(bound) if position == complete else None)
         for bound in found:
@@ -274,9 +278,10 @@ class Form:
 
     def arranged(self, qualifiers: Sequence[str]) -> Iterator[tuple[str, ...]]:
         """The opcodes (mnemonic first) that this form spells with just these qualifiers, in its own order."""
-        for _, spelled in _arrange(self.elements, tuple(sorted(qualifiers))):
-            if len(spelled) == len(qualifiers):
-                yield (self.head, *spelled)
+        if self.words.issuperset(qualifiers):
+            for _, spelled in _arrange(self.elements, tuple(sorted(qualifiers))):
+                if len(spelled) == len(qualifiers):
+                    yield (self.head, *spelled)
 
     def furthest(self, tokens: Sequence[str]) -> tuple[int, dict[str, tuple[str, ...]]]:
         """How far this form follows `tokens`, and the qualifiers that could stand there instead, each with its values: for messages.
