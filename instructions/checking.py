@@ -9,6 +9,7 @@ from ptxgen.instructions.demands import rule_of
 from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.grammar import Slot, broken_rules
 from ptxgen.instructions.language import Operand
+from ptxgen.instructions.marks import MARK_RULE, NO_MARKS, mark_problem
 from ptxgen.instructions.registry import Match, lookup
 from ptxgen.instructions.special import SPECIAL, is_special, special_register
 from ptxgen.instructions.types import Type
@@ -32,7 +33,8 @@ class Given:
     ----------
     kind : str
         ``"register"`` (predicates and special registers too), ``"int"``, ``"float"``, ``"symbol"``, ``"address"``, ``"vector"``,
-        ``"sink"``, ``"not"`` (a negated predicate), ``"pair"``, ``"list"`` (in parentheses).
+        ``"sink"``, ``"not"`` (a negated predicate), ``"negated"`` (``-%r1``; the register is its only item), ``"pair"``, ``"list"``
+        (in parentheses).
     type : Type or None
         Of a register; None where it is not known.
     value : int or None
@@ -41,13 +43,15 @@ class Given:
         Elements of a vector or list, halves of a pair, further entries of an address.
     space : str
         Of an address or a symbol: the state space it is known to lie in, else empty.
+    selector : str
+        The part of a register that is selected, ``"b0"`` of ``%r1.b0``, or empty. (A component of a vector is a register of its own.)
     text : str
         How to show it to the user; made when somebody asks where a function was given for it.
     essence : tuple or None
         All that decides whether it is accepted, once somebody asked (`_essence`).
     """
 
-    __slots__ = ("_text", "essence", "items", "kind", "space", "type", "value")
+    __slots__ = ("_text", "essence", "items", "kind", "selector", "space", "type", "value")
 
     def __init__(
         self,
@@ -57,6 +61,7 @@ class Given:
         value: int | None = None,
         items: tuple[Given, ...] = (),
         space: str = "",
+        selector: str = "",
     ) -> None:
         self.kind = kind
         self._text = text
@@ -64,6 +69,7 @@ class Given:
         self.value = value
         self.items = items
         self.space = space
+        self.selector = selector
         self.essence: tuple[Any, ...] | None = None
 
     @property
@@ -167,7 +173,8 @@ def _essence(one: Given) -> tuple[Any, ...]:
         found = kind, one.value
     elif one.items:
         texts = [item.text for item in one.items]
-        found = kind, one.space, len(set(texts)) == len(texts), *[item.essence or _essence(item) for item in one.items]
+        inner = [item.essence or _essence(item) for item in one.items]
+        found = kind, one.space, one.type and one.type.name, len(set(texts)) == len(texts), *inner
     else:
         found = kind, one.type and one.type.name, one.space, one.text if kind in ("float", "symbol") else ""
     one.essence = found
@@ -199,12 +206,13 @@ def _check_form(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -
             )
             return index + 1, dropped
         for name, part, contract in _parts(match, slot, one):
-            problem = "" if contract is None else _operand_problem(match, contract, part, slot.bracket and part is one)
+            marked = "" if contract is None else mark_problem(slot, contract, part)
+            problem = marked or ("" if contract is None else _operand_problem(match, contract, part, slot.bracket and part is one))
             if part.value is not None:
                 constants[name] = part.value
             if problem:
                 assert contract is not None
-                rule, section = rule_of(match, contract, part)
+                rule, section = (MARK_RULE, entry.section) if marked else rule_of(match, contract, part)
                 legal = legal_operand(match, contract, name)
                 error = InstructionError(problem, opcode=match.opcode, operand=name, rule=rule, section=section, legal=legal)
                 shaped = one.kind == "vector" and match.count(contract.vector) == len(one.items)
@@ -249,6 +257,8 @@ def _parts(match: Match, slot: Slot, one: Given) -> Iterator[tuple[str, Given, O
 
 def _operand_problem(match: Match, contract: Operand, one: Given, bracket: bool) -> str:
     """What is wrong with one operand, or an empty text."""
+    if one.kind == "negated":
+        one = one.items[0]
     if bracket or contract.kind == "address":
         return _address_problem(match, contract, one)
     if contract.kind == "list":
@@ -275,7 +285,7 @@ def _vector_problem(match: Match, contract: Operand, one: Given, count: int) -> 
     if len(one.items) != count:
         return f"{one.text} has {len(one.items)} elements where the instruction takes {count}"
     for index, item in enumerate(one.items):
-        problem = _scalar_problem(match, contract, item, index)
+        problem = mark_problem(NO_MARKS, contract, item) or _scalar_problem(match, contract, item, index)
         if problem:
             return problem
     if contract.role == "out":
@@ -425,6 +435,8 @@ def legal_operand(match: Match, contract: Operand | None, name: str) -> str:
         what += ", or the name of a variable"
     if contract.negatable:
         what += ", possibly negated"
+    if contract.selector:
+        what += f", or a part of it ({', '.join('.' + one for one in contract.selector.split())}) where the syntax line says so"
     return what
 
 

@@ -162,7 +162,9 @@ def _factor(text: str, factor: str) -> Callable[[Bindings], int]:
 class Slot(NamedTuple):
     """One operand position of a syntax line.
 
-    `second` is q in ``p|q``; `inner` are the names inside ``[a, b]``; `listed` marks ``(a)``, a list of any length.
+    `second` is q in ``p|q``; `inner` are the names inside ``[a, b]``; `listed` marks ``(a)``, a list of any length. `selector`
+    and `negation` say whether a part of a register is selected (``d.dsel``, ``a{.asel}``) and whether a minus stands in front (``-a``,
+    ``{-}a``): ``"required"``, ``"optional"`` or, for neither, empty.
     """
 
     name: str
@@ -170,6 +172,8 @@ class Slot(NamedTuple):
     second: str = ""
     inner: tuple[str, ...] = ()
     listed: bool = False
+    selector: str = ""
+    negation: str = ""
 
 
 class Choice(NamedTuple):
@@ -237,8 +241,20 @@ def _operand_lists(text: str) -> tuple[tuple[Slot, ...], ...]:
             slots.append(Slot(piece[1:-1].strip(), listed=True))
         else:
             first, _, second = piece.partition("|")
-            slots.append(Slot(first.strip(), second=second.strip()))
+            marked = _MARKED.fullmatch(first.strip())
+            if marked is None:
+                raise PtxgenError(f"contract syntax: cannot read the operand {piece!r}")
+            minus, name, part = marked.groups()
+            slots.append(Slot(name, second=second.strip(), selector=_presence(part), negation=_presence(minus)))
     return (tuple(slots),)
+
+
+_MARKED = re.compile(r"(\{-\}|-)?(\w+)(\{\.\w+\}|\.\w+)?")
+
+
+def _presence(mark: str | None) -> str:
+    """What a mark that a syntax line gives an operand says of it."""
+    return "" if not mark else "optional" if mark.startswith("{") else "required"
 
 
 def _operand_names(slots: Sequence[Slot]) -> frozenset[str]:

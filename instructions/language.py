@@ -10,7 +10,8 @@ syntax
     One form a line: ``ld{.weak}{.ss}{.vec}.type d, [a]{, cache_policy};``. Braces enclose what may be left out. A ``.name`` that
     `choices` lists is a qualifier with a choice; any other is literal. A long opcode may go on in the next line. Operand names are
     identifiers (``cache_policy``, where the ISA prints ``cache-policy``), a constant that must be that one (``16``), or ``_`` where only
-    the sink will do; ``(a)`` stands for a list of any length in parentheses.
+    the sink will do; ``(a)`` stands for a list of any length in parentheses. ``d.dsel`` selects a part of a register, ``a{.asel}`` may do
+    so; ``-a`` is a negated register, ``{-}a`` may be one.
 choices
     One qualifier a line: ``.type = { .b32, .b64 };``, as in the ISA.
 condition
@@ -83,11 +84,13 @@ class Operand:
         Whether ``!p`` will do.
     sink : bool or str
         Whether ``_`` will do (for a vector: for its elements); a text is the condition under which it will.
+    selector : str
+        The parts of a register that can be selected, where the syntax line says that one is: patterns such as ``"b[0-3] h[01]"``.
     """
 
     __slots__ = (
-        "align", "braced", "exact", "immediate", "kind", "limit", "negatable", "role", "sink", "space", "special", "symbol", "type",
-        "values", "vector", "wider",
+        "align", "braced", "exact", "immediate", "kind", "limit", "negatable", "role", "selector", "sink", "space", "special", "symbol",
+        "type", "values", "vector", "wider",
     )  # fmt: skip
 
     def __init__(
@@ -108,6 +111,7 @@ class Operand:
         braced: bool = False,
         limit: str = "",
         align: int = 0,
+        selector: str = "",
     ) -> None:
         self.kind = kind
         self.role = role
@@ -125,11 +129,15 @@ class Operand:
         self.braced = braced
         self.limit = limit
         self.align = align
+        self.selector = selector
 
 
-def out(type: str, *, vector: str | int = 1, wider: bool | str = False, sink: bool | str = False, braced: bool = False) -> Operand:
+def out(
+    type: str, *, vector: str | int = 1, wider: bool | str = False, sink: bool | str = False, braced: bool = False, exact: bool = False,
+    selector: str = "",
+) -> Operand:  # fmt: skip
     """A destination register of `type` (several with `vector`)."""
-    return Operand("register", "out", type, vector, wider=wider, sink=sink, braced=braced)
+    return Operand("register", "out", type, vector, wider=wider, sink=sink, braced=braced, exact=exact, selector=selector)
 
 
 def inout(type: str, *, vector: str | int = 1) -> Operand:
@@ -151,11 +159,12 @@ def source(
     special: bool | str = False,
     braced: bool = False,
     limit: str = "",
+    selector: str = "",
 ) -> Operand:
     """A source register or, unless `immediate` is False, a constant; with `symbol` also a name (of `space`)."""
     return Operand(
         "register", "in", type, vector, immediate, wider, values, space, sink=sink, exact=exact, symbol=symbol, special=special,
-        braced=braced, limit=limit,
+        braced=braced, limit=limit, selector=selector,
     )  # fmt: skip
 
 

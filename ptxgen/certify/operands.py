@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from ptxgen.instructions.checking import Given, allowed_values, has_constants
@@ -159,4 +160,26 @@ def slot_options(builder: OperandBuilder, slot: Slot) -> list[Given]:
         seconds = builder.options(builder.match.entry.operands[slot.second], False)
         pairs = [*((found[0], second) for second in seconds), *((first, seconds[0]) for first in found[1:])]
         return [Given("pair", f"{one.text}|{two.text}", items=(one, two)) for one, two in pairs]
+    if slot.selector or slot.negation:
+        return _marked(slot, contract, found)
     return found
+
+
+def _marked(slot: Slot, contract: Operand, found: list[Given]) -> list[Given]:
+    """Registers with the marks that a position of the syntax line asks for or allows."""
+    marked = found
+    if slot.selector:
+        parts = [_one_of(pattern) for pattern in contract.selector.split()]
+        plain = found[0]
+        marked = [Given("register", f"{plain.text}.{part}", plain.type, selector=part) for part in parts]
+        marked = marked if slot.selector == "required" else [*found, *marked]
+    if slot.negation:
+        registers = [one for one in marked if one.kind == "register"]
+        negated = [Given("negated", f"-{one.text}", items=(one,)) for one in registers]
+        marked = negated if slot.negation == "required" else [*marked, *negated]
+    return marked
+
+
+def _one_of(pattern: str) -> str:
+    """The last of the parts that a pattern stands for: ``b[0-7]`` gives ``b7``."""
+    return re.sub(r"\[.*?(.)\]", r"\1", pattern)

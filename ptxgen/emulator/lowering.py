@@ -14,10 +14,11 @@ from ptxgen.emulator.threads import special_register
 from ptxgen.emulator.variables import element_bytes
 from ptxgen.instructions.checking import Given, check
 from ptxgen.instructions.errors import InstructionError
+from ptxgen.instructions.marks import SELECTOR
 from ptxgen.instructions.registry import Match
 from ptxgen.instructions.special import SPECIAL
 from ptxgen.instructions.types import Type, type_named
-from ptxgen.ir import Address, Call, Element, Float, Guard, Instruction, Int, Not, Pair, Reg, Sink, Sym, SymbolRef, Vec
+from ptxgen.ir import Address, Call, Element, Float, Guard, Instruction, Int, Neg, Not, Pair, Reg, Sink, Sym, SymbolRef, Vec
 
 if TYPE_CHECKING:
     from ptxgen.emulator.machine import Group, Wave
@@ -87,6 +88,8 @@ class Lowering:
             return Given("vector", "{...}", items=tuple(map(self.given, operand.items)))
         if isinstance(operand, Not):
             return Given("not", f"!{operand.reg.name}", type_named("pred"))
+        if isinstance(operand, Neg):
+            return Given("negated", "-...", items=(self.given(operand.reg),))
         if isinstance(operand, Pair):
             return Given("pair", "p|q", items=(self.given(operand.first), self.given(operand.second)))
         if isinstance(operand, Address):
@@ -107,6 +110,9 @@ class Lowering:
             parts = tuple(self._given_register(Reg(operand.name, part)) for part in "xyzw"[:count])
             return Given("vector", text, items=parts)
         register = self.scope.register(operand.name, operand.part)
+        if register is None and operand.part and SELECTOR.fullmatch(operand.part):
+            whole = self.scope.register(operand.name)
+            return Given("register", text, whole.type if whole else None, selector=operand.part)
         return Given("register", text, register.type if register else None)
 
     def _given_address(self, operand: Address) -> Given:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ptxgen.instructions.checking import Given
+from ptxgen.instructions.marks import SELECTOR
 from ptxgen.instructions.special import SPECIAL, special_register
 from ptxgen.ir import Address, Element, Float, Int, Neg, Not, Operand, Pair, Reg, RegOffset, Sink, Sym, SymbolRef, Variable, Vec
 from ptxgen.layouts.errors import PtxgenError
@@ -39,8 +40,10 @@ class OperandGiver:
             return Given("vector", text, items=tuple(map(self.given, operand.items)))
         if isinstance(operand, RegOffset):
             return self.given(operand.reg)
-        if isinstance(operand, (Not, Neg)):
-            return Given("not" if isinstance(operand, Not) else "negated", text, self.given(operand.reg).type)
+        if isinstance(operand, Not):
+            return Given("not", text, self.given(operand.reg).type)
+        if isinstance(operand, Neg):
+            return Given("negated", text, items=(self.given(operand.reg),))
         if isinstance(operand, Pair):
             return Given("pair", text, items=(self.given(operand.first), self.given(operand.second)))
         if isinstance(operand, Address):
@@ -66,7 +69,9 @@ class OperandGiver:
             return Given(
                 "vector", text, items=tuple(Given("register", f"{text}.{part}", register.type) for part in "xyzw"[: register.vector])
             )
-        if operand.part is not None and operand.part not in _parts(register.vector):
+        if operand.part is not None and not register.vector and SELECTOR.fullmatch(operand.part):
+            return Given("register", text, register.type, selector=operand.part)
+        if operand.part is not None and operand.part not in (*"xyzw"[: register.vector], *"rgba"[: register.vector]):
             harmless = register.vector and operand.part in tuple("xyzwrgba")  # ptxas takes them
             self._report("warning no-component" if harmless else "no-component", _no_component(operand, register.vector), text)
         return Given("register", text, register.type)
@@ -137,11 +142,6 @@ class OperandGiver:
         near = self._names.nearest(name, registers=False)
         hint = f"; nearest: {', '.join(near)}" if near else ""
         self._report("undeclared-name", f"{name} is not declared here{hint}", name)
-
-
-def _parts(vector: int) -> tuple[str, ...]:
-    """What may stand behind a register's dot: components of a vector, or the selectors of the video instructions (ISA 9.7.23)."""
-    return (*"xyzw"[:vector], *"rgba"[:vector]) if vector else ("b0", "b1", "b2", "b3", "h0", "h1")
 
 
 def _no_component(operand: Reg, vector: int) -> str:
