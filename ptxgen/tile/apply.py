@@ -19,7 +19,7 @@ from ptxgen.instructions.tiles import Atom, atom_shape, evaluate_names
 from ptxgen.instructions.types import TYPES
 from ptxgen.tile.boxes import BoxImageOperand, TensorMapOperand
 from ptxgen.tile.descriptors import DescriptorOperand
-from ptxgen.tile.group import SCOPES, Group, check_guard
+from ptxgen.tile.group import SCOPES, Group, check_guard, check_same
 from ptxgen.tile.image import Image
 from ptxgen.tile.implied import check_extents, extents, implication
 from ptxgen.tile.lanes import LanesOperand
@@ -125,6 +125,7 @@ def _bind(
             bound = [made[slot.name] for slot in slots]
             checked = check(match.opcode, [one.given() for one in bound])
             builder.need(checked.match)
+            builder.need_blocks(checked)
             return bound
         except (InstructionError, TraceError) as error:
             complaints.append((_placed(match, slots, values), error))
@@ -329,6 +330,7 @@ def _scalar(builder: Builder, match: Match, slot: Slot, contract: Operand, value
         value = value.__ptxgen_value__(builder)
     if contract.kind == "predicate" and contract.immediate and isinstance(value, int) and value in (0, 1):
         return ir.Int(int(value)), Given("int", str(int(value)), value=int(value))
+    check_same(builder, match, slot.name, value)
     try:
         if not isinstance(value, Value):
             value = builder.scalar(value, TYPES["pred"] if contract.kind == "predicate" else match.type(contract.type))

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ptxgen.errors import TraceError
+from ptxgen.errors import InstructionError, TraceError
+from ptxgen.instructions.registry import Match
 from ptxgen.layouts.axes import cbx, cby, cbz
 from ptxgen.layouts.expr import Monomial
 from ptxgen.layouts.table import Table
@@ -40,6 +41,43 @@ def check_guard(builder: Builder, opcode: str, issuer: str, predicate: Any) -> N
         why="the predicate is neither the same in all threads nor a comparison that cuts between them",
         legal=f"pred=px.uniform(p) where you know that all threads agree (the emulator checks it), or one that holds in whole {issuer}s",
     )
+
+
+def check_same(builder: Builder, match: Match, name: str, value: Any) -> None:
+    """Refuse an operand that threads which issue an instruction together are known to give different values.
+
+    Such are descriptors of matrices, addresses in tensor memory, and the flag that says whether a product is added to.
+
+    Raises
+    ------
+    InstructionError
+    """
+    issuer, contract, tile = match.entry.issuer, match.entry.operands.get(name), match.entry.tile
+    if issuer not in ("warp", "warpgroup") or contract is None or not isinstance(value, Value) or value.same:
+        return
+    described = tile is not None and name in tile.atoms and tile.atoms[name].descriptor is not None
+    flag = tile is not None and name in tile.chain and contract.kind == "predicate"
+    if not (described or flag or contract.space == "tensor"):
+        return
+    given = value.threads if value.threads is not None else None if value.expr is None else builder.over_threads(value.expr)
+    if given is None:
+        return
+    threads = builder.active_threads()
+    units = threads // _UNITS[issuer]
+    differs = np.flatnonzero((units[1:] == units[:-1]) & (given[threads[1:]] != given[threads[:-1]]))
+    if not len(differs):
+        return
+    one, other = int(threads[differs[0]]), int(threads[differs[0] + 1])
+    raise InstructionError(
+        f"the threads of a {issuer} give different values", opcode=match.opcode, operand=name, section=match.entry.section,
+        rule=f"a {issuer} executes this as one, with one value of {name}",
+        example=f"thread {one}: {_spoken(given[one])}, thread {other}: {_spoken(given[other])}",
+        legal=f"a value that all threads of the {issuer} share",
+    )  # fmt: skip
+
+
+def _spoken(value: np.generic) -> str:
+    return str(value.item()).lower()
 
 
 class Group:

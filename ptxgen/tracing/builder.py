@@ -27,6 +27,8 @@ from ptxgen.tracing.provenance import Where, here
 __all__ = ["Builder", "Region", "Value", "active", "current", "register_class"]
 
 _INT64 = 1 << 63
+_SEVERAL = ".multicast::cluster"
+_MASK = "cta_mask"  # what contracts call a mask of the cluster's blocks
 # The facts and the arrays of threads that were looked at, the facts that depend on more than the thread, and where the others are >= 0.
 _Holding = tuple[tuple[int, int], tuple[Expr, ...], Union[np.ndarray, None]]
 _active: ContextVar[Builder | None] = ContextVar("ptxgen_builder", default=None)
@@ -356,6 +358,7 @@ class Builder:
         try:
             checked = check(opcode, [given for _, given in operands])
             self.need(checked.match)
+            self.need_blocks(checked)
         except InstructionError as error:
             raise error.at(where or here()) from None
         if target is self.prologue:  # ours: no single line of the user's made it
@@ -403,6 +406,26 @@ class Builder:
         self.targets = both
         self.version = max(self.version, match.version)
         self._needed.add(match)
+
+    def need_blocks(self, checked: Checked) -> None:
+        """Refuse an instruction that names blocks which the kernel's cluster does not have."""
+        match = checked.match
+        if _SEVERAL not in match.opcode:
+            return
+        blocks = prod(self.cluster)
+        if blocks == 1:
+            raise InstructionError(
+                f"{_SEVERAL} names blocks of a cluster, and this kernel declares none", opcode=match.opcode, section=match.entry.section,
+                rule="without the launch attribute cluster= (directive .reqnctapercluster) every block is a cluster of its own",
+                legal=f"@px.kernel(cluster=2, ...), or the instruction without {_SEVERAL}",
+            )  # fmt: skip
+        for name, given in checked.operands:
+            if name == _MASK and given.value is not None and int(given.value) >> blocks:
+                raise InstructionError(
+                    f"the mask {int(given.value):#x} names block {int(given.value).bit_length() - 1} of a cluster of {blocks}",
+                    opcode=match.opcode, operand=_MASK, section=match.entry.section, rule="bit i stands for the block of rank i",
+                    legal=f"bits 0 to {blocks - 1}, or a larger @px.kernel(cluster=...)",
+                )  # fmt: skip
 
     def lowest(self) -> tuple[Version, str]:
         """The lowest ``.version`` and ``.target`` that the instructions need (or the user's target)."""

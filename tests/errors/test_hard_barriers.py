@@ -194,9 +194,10 @@ def test_barrier_of_another_block_without_a_cluster():
         arrived.arrive(cta=1)  # <- here
 
     refused(TraceError, kernel, """
-<here>: a cluster of 1 has no block of rank 1
+<here>: px.mapa asks for the shared memory of block 1 of a cluster, and this kernel declares none
   line: <source>
-  legal: 0 to 0, @px.kernel(cluster=...)
+  why: without the launch attribute cluster= (directive .reqnctapercluster) every block is a cluster of its own
+  legal: @px.kernel(cluster=2, ...)
 """)
 
 

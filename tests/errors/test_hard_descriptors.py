@@ -613,6 +613,78 @@ def test_raw_fence_under_a_predicate_of_one_thread():
 """)
 
 
+def test_flag_that_differs_between_threads_of_a_warpgroup():
+    @px.kernel(grid=1, block=128, target="sm_90a")
+    def kernel():
+        a, b, sums = tiles()
+        px.wgmma_fence()
+        px.tile.apply(MULTIPLY, whole(sums), steps(a), steps(b), scale_d=px.tid.x < 5, scope="warpgroup")  # <- here
+
+    refused(InstructionError, kernel, """
+<here>: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16, operand scale_d: the threads of a warpgroup give different values
+  line: <source>
+  rule: a warpgroup executes this as one, with one value of scale_d (PTX ISA 9.7.17.5.2)
+  counter-example: thread 4: true, thread 5: false
+  legal: a value that all threads of the warpgroup share
+""")
+
+
+def test_flag_that_differs_between_warpgroups_is_legal():
+    @px.kernel(grid=1, block=256, target="sm_90a")
+    def kernel():
+        a, b, sums = tiles()
+        px.wgmma_fence()
+        px.tile.apply(MULTIPLY, whole(sums), steps(a), steps(b), scale_d=px.tid.x < 128, scope="warpgroup")
+
+    assert "wgmma.mma_async" in kernel.ptx()
+
+
+def test_address_of_tensor_memory_that_differs_between_threads_of_a_warp():
+    @px.kernel(grid=1, block=128, target="sm_100a")
+    def kernel():
+        px.ptx["tcgen05.ld.sync.aligned.32x32b.x1.b32"]((px.tid.x // 16, 4))  # <- here
+
+    refused(InstructionError, kernel, """
+<here>: tcgen05.ld.sync.aligned.32x32b.x1.b32, operand taddr: the threads of a warp give different values
+  line: <source>
+  rule: a warp executes this as one, with one value of taddr (PTX ISA 9.7.18.8.3)
+  counter-example: thread 15: 0, thread 16: 1
+  legal: a value that all threads of the warp share
+""")
+
+
+def test_commit_to_several_blocks_without_a_cluster():
+    @px.kernel(grid=1, block=128, target="sm_100a")
+    def kernel():
+        done = px.mbarrier(1)
+        with px.if_(px.tid.x == 0):
+            done.init()
+            px.tcgen05_commit(done, mask=3)  # <- here
+
+    refused(InstructionError, kernel, """
+<here>: tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64: .multicast::cluster names blocks of a cluster, and this kernel declares none
+  line: <source>
+  rule: without the launch attribute cluster= (directive .reqnctapercluster) every block is a cluster of its own (PTX ISA 9.7.18.12.1)
+  legal: @px.kernel(cluster=2, ...), or the instruction without .multicast::cluster
+""")
+
+
+def test_mask_of_a_block_that_the_cluster_has_not():
+    @px.kernel(grid=2, block=128, cluster=2, target="sm_100a")
+    def kernel():
+        done = px.mbarrier(1)
+        with px.if_(px.tid.x == 0):
+            done.init()
+            px.tcgen05_commit(done, mask=5)  # <- here
+
+    refused(InstructionError, kernel, """
+<here>: tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64, operand cta_mask: the mask 0x5 names block 2 of a cluster of 2
+  line: <source>
+  rule: bit i stands for the block of rank i (PTX ISA 9.7.18.12.1)
+  legal: bits 0 to 1, or a larger @px.kernel(cluster=...)
+""")
+
+
 def test_fence_under_a_predicate_of_a_whole_warpgroup_is_legal():
     @px.kernel(grid=1, block=256, target="sm_90a")
     def kernel():

@@ -448,7 +448,10 @@ UNUSED = "mbarrier.init makes the object; before it, the memory holds anything (
           "rule: what signals an mbarrier moves whole words: bulk and tensor copies multiples of 16 bytes, st.async of 4 "
           "(PTX ISA 9.7.15.15.5)",
           "legal: the bytes of all copies of the phase, what a tensor copy fills in included"]),
-        (lambda: initialised().arrive(cta=1), ["a cluster of 1 has no block of rank 1", "legal: 0 to 0, @px.kernel(cluster=...)"]),
+        (lambda: initialised().arrive(cta=1),
+         ["px.mapa asks for the shared memory of block 1 of a cluster, and this kernel declares none",
+          "why: without the launch attribute cluster= (directive .reqnctapercluster) every block is a cluster of its own",
+          "legal: @px.kernel(cluster=2, ...)"]),
         (lambda: px.ptx["ld.shared.f32"](px.mapa(px.shared(1, f32), 0)),
          ["ld.shared.f32, operand a: smem[1] f32 in .shared::cluster lies in .shared::cluster, not in .shared",
           "rule: the address lies in the state space that the opcode names (PTX ISA 9.7.10.8)",

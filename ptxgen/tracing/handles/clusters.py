@@ -70,6 +70,12 @@ def mapa(view: Any, rank: Any) -> View:
         raise TraceError(f"px.mapa of {view!r}", where=where, why="only shared memory has a copy in every block", legal="a px.shared tile")
     view.check_visible(where)
     blocks = prod(builder.cluster)
+    if blocks == 1 and not (isinstance(rank, int) and rank == 0):
+        raise TraceError(
+            f"px.mapa asks for the shared memory of block {rank!r} of a cluster, and this kernel declares none", where=where,
+            why="without the launch attribute cluster= (directive .reqnctapercluster) every block is a cluster of its own",
+            legal="@px.kernel(cluster=2, ...)",
+        )  # fmt: skip
     if isinstance(rank, int) and not 0 <= rank < blocks:
         raise TraceError(
             f"a cluster of {blocks} has no block of rank {rank}", where=where, legal=f"0 to {blocks - 1}, @px.kernel(cluster=...)"
