@@ -118,7 +118,9 @@ def parse_messages(log: str) -> tuple[Message, ...]:
         match = _MESSAGE.match(line)
         if match is None or match["text"].strip() in _ECHO:
             continue
-        number = int(match["line"]) if match["line"] else None
+        # ptxas rewrites some instructions into texts of its own, whose lines are none of ours.
+        ours = match["line"] and "<builtin>" not in match["file"]
+        number = int(match["line"]) if ours else None
         found.append(Message(match["severity"].lower(), match["text"].strip(), number))
     return tuple(found)
 
