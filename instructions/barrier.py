@@ -87,6 +87,7 @@ barrier_cluster = instruction(
         Since("7.8", "sm_90+"),
         Since("8.0", when=".sem or .acquire"),
     ),
+    issuer="warp",
     meaning={
         ".cluster": "All threads of all blocks in the cluster.",
         ".arrive": "Announces arrival without waiting.",

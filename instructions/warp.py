@@ -17,9 +17,9 @@ shfl_sync = instruction(
         "d": out("b32"),
         "p": predicate("out", sink=True),
         "a": source("b32"),
-        "b": source("b32", values=range(32)),
+        "b": source("b32"),  # bits 0 to 4 count; a larger one "may still result in a valid computed source lane index"
         # Bits 0 to 4 clamp the source lane; bits 8 to 12 are those of the lane's number that stay, which splits the warp into segments.
-        "c": source("b32", values=range(1 << 13)),
+        "c": source("b32"),
         "membermask": _MASK,
     },
     since=(Since("6.0"),),

@@ -332,12 +332,21 @@ class Kernel:
             raise error.at(here()) from None
 
     def emulate(
-        self, *arguments: Any, grid: Any = None, seed: int = 0, step_limit: int = 1_000_000, stop_on_report: bool = False, **constants: Any
+        self,
+        *arguments: Any,
+        grid: Any = None,
+        seed: int = 0,
+        step_limit: int = 1_000_000,
+        stop_on_report: bool = False,
+        checks: Any = True,
+        **constants: Any,
     ) -> Any:
         """Run in the emulator and return its result, reports included; options as for `ptxgen.emulator.emulate`."""
         try:
             specialization, arguments = self._arranged(arguments, constants)
-            return specialization.emulate(*arguments, grid=grid, seed=seed, step_limit=step_limit, stop_on_report=stop_on_report)
+            return specialization.emulate(
+                *arguments, grid=grid, seed=seed, step_limit=step_limit, stop_on_report=stop_on_report, checks=checks
+            )
         except (ArgumentError, LaunchError) as error:
             raise error.at(here()) from None
 

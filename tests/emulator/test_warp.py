@@ -10,6 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import ptxgen as px
+from ptxgen.assemble import assemble
+
 THREADS = 64
 
 
@@ -340,3 +343,16 @@ def test_a_mask_without_the_executing_lane(exchange, mask: str, first: str, othe
         f"vote.sync.ballot.b32: collective: lane {first} executes this with the member mask {int(mask, 0):#010x}, "
         f"which does not name it (block 0, thread 0 and {others} more)"
     ]
+
+
+def test_constants_of_a_shuffle_count_by_their_low_bits() -> None:
+    """PTX ISA 9.7.10.6: bval = b[4:0], cval = c[4:0], segmask = c[12:8]; ptxas takes whatever else b and c hold."""
+
+    @px.kernel(grid=1, block=32)
+    def shuffled(out: px.Tensor((32,), px.u32)) -> None:
+        px.ptx["st.global.u32"](out[px.tid.x], px.ptx["shfl.sync.bfly.b32"](px.tid.x + 100, 32 + 16, 8192 + 31, 0xFFFFFFFF))
+
+    out = np.zeros(32, np.uint32)
+    shuffled(out)
+    assert (out == (np.arange(32) ^ 16) + 100).all()
+    assemble(shuffled.ptx())

@@ -341,7 +341,7 @@ def test_cluster_barrier_in_a_part_of_a_warp():
             px.cluster_arrive()  # <- here
 
     refused(TraceError, kernel, """
-<here>: a warp issues this instruction together, and the guards leave only a part of one active
+<here>: barrier.cluster.arrive.aligned: a warp issues this instruction together, and the guards leave only a part of one active
   line: <source>
   why: thread 16 of the warp does not come here
   legal: guards that cut between warps: thread indices that are multiples of 32

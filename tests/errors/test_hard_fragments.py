@@ -480,19 +480,6 @@ def test_stage_that_no_one_proves_to_be_in_range():
 # ---- shuffles, votes, reductions ------------------------------------------------------------------------------------------
 
 
-def test_shuffle_over_more_than_a_warp():
-    @px.kernel(grid=1, block=32)
-    def kernel(x: f32):
-        px.ptx["shfl.sync.bfly.b32"](x, 32, 31, 0xFFFFFFFF)  # <- here
-
-    refused(InstructionError, kernel, """
-<here>: shfl.sync.bfly.b32, operand b: the constant 32 is out of range
-  line: <source>
-  rule: the instruction encodes this operand in few bits (PTX ISA 9.7.10.6)
-  legal: a register of 32 bits, or a constant (0 to 31)
-""")
-
-
 def test_shuffle_without_members():
     @px.kernel(grid=1, block=32)
     def kernel(x: f32):

@@ -74,7 +74,6 @@ OPERANDS = [
     (_LOAD + "x4.b16", [_PAIR, GENERIC], "operand r: {%r0, %r1} has 2 elements where the instruction takes 4"),
     (_MMA, [_FOUR, _FOUR, _PAIR, _FOUR], "operand a: %f0 is .f32 where the instruction takes .f16x2"),
     (_MMA, [vector(*FLOATS[:2]), _FOUR, _PAIR, _FOUR], "operand d: {%f0, %f1} has 2 elements where the instruction takes 4"),
-    ("shfl.sync.idx.b32", [WORDS[0], WORDS[1], number(32), number(31), number(-1)], "operand b: the constant 32 is out of range"),
     ("bra", [WORDS[0]], "operand target: %r0 is not a label"),
     ("call", [Given("symbol", "f"), WORDS[0]], "operand arguments: %r0 is not a list in parentheses"),
     ("cvta.global.u64", [WIDE, Given("symbol", "tile", space="shared")], "operand a: tile lies in .shared, not in .global"),

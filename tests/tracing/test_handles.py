@@ -519,3 +519,34 @@ def test_a_wait_on_a_target_without_it():
         kernel.specialize().ptx()
     assert caught.value.problem == "does not exist on sm_80, the target of this kernel"
     assert caught.value.legal == "targets sm_90 and newer, from PTX 7.8"
+
+
+@pytest.mark.parametrize("block", [1, 16, 48])
+def test_the_barrier_of_a_cluster_takes_blocks_that_are_no_whole_warps(block):
+    @px.kernel(grid=4, block=block, cluster=2)
+    def meeting(out: px.Tensor((4,), u32)):
+        mine = px.shared(1, u32)
+        with px.if_(px.tid.x == 0):
+            px.ptx["st.shared.u32"](mine[0], px.ctaid.x + 5)
+        px.cluster_sync()
+        with px.if_(px.tid.x == 0):
+            other = px.mapa(mine, px.sreg.cluster_ctarank ^ 1)
+            px.ptx["st.global.u32"](out[px.ctaid.x], px.ptx["ld.shared::cluster.u32"](other[0]))
+        px.cluster_sync()
+
+    out = np.zeros(4, np.uint32)
+    meeting(out)
+    assert out.tolist() == [6, 5, 8, 7]
+    assemble(meeting.ptx())
+
+
+def test_the_emulator_leaves_checks_out_where_it_is_told_so():
+    @px.kernel(grid=1, block=64)
+    def racing(out: px.Tensor((64,), u32)):
+        tile = px.shared(64, u32)
+        px.ptx["st.shared.u32"](tile[px.tid.x], px.tid.x)
+        px.ptx["st.global.u32"](out[px.tid.x], px.ptx["ld.shared.u32"](tile[px.tid.x ^ 32]))
+
+    out = np.zeros(64, np.uint32)
+    assert [report.kind for report in racing.emulate(out).reports] == ["race"]
+    assert racing.emulate(out, checks="values").ok

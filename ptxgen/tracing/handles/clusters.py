@@ -8,7 +8,6 @@ from typing import Any
 from ptxgen.errors import TraceError
 from ptxgen.instructions.types import u32
 from ptxgen.tracing.builder import Value, current
-from ptxgen.tracing.handles.groups import together
 from ptxgen.tracing.provenance import here
 from ptxgen.tracing.raw import ptx
 from ptxgen.tracing.values import as_value, emit
@@ -25,13 +24,11 @@ def cluster_arrive(sem: str | None = None) -> None:
     sem : str, optional
         ``"release"``, PTX's default, or ``"relaxed"``, which orders nothing.
     """
-    together(current("barrier.cluster.arrive"), "warp")
     ptx[f"barrier.cluster.arrive{'' if sem is None else f'.{sem}'}.aligned"]()
 
 
 def cluster_wait() -> None:
     """``barrier.cluster.wait.aligned``: until all threads of the cluster have arrived; what they wrote before is then visible."""
-    together(current("barrier.cluster.wait"), "warp")
     ptx["barrier.cluster.wait.aligned"]()
 
 
