@@ -1,0 +1,1 @@
+"""PTX that nvcc makes of CUDA C++: read, checked, rewritten, and run."""
