@@ -55,6 +55,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "matrix": ("ldmatrix", "mma", "movmatrix", "stmatrix"),
     "scaled": ("mma",),
     "sparse": ("mma",),
+    "stack": ("alloca", "stackrestore", "stacksave"),
+    "miscellaneous": ("brkpt", "nanosleep", "pmevent", "trap"),
     "video": (
         "vabsdiff", "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2", "vavrg4", "vmad", "vmax", "vmax2", "vmax4", "vmin",
         "vmin2", "vmin4", "vset", "vset2", "vset4", "vshl", "vshr", "vsub", "vsub2", "vsub4",

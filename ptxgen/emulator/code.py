@@ -17,7 +17,10 @@ from ptxgen.ir import Block, Call, Function, Instruction, Label, Prototype, RegD
 if TYPE_CHECKING:
     from ptxgen.emulator.program import Program
 
-__all__ = ["Code", "Formal"]
+__all__ = ["STACK_BYTES", "Code", "Formal"]
+
+STACK_BYTES = 1 << 13
+"""What a call of a function that allocates on the stack can allocate."""
 
 Formal = Union[Location, Register]
 """A formal parameter or result: memory in the frame (or the launch's parameters), or a `.reg` parameter's register."""
@@ -49,6 +52,7 @@ class Code:
         self.registers: list[Register] = []
         self.frame = Layout(FIRST["local"])
         self._carry: Register | None = None
+        self._stack: tuple[Register, int] | None = None
         self.watched: dict[int, str] = {}
         self.scope = Scope(program.scope, self.new_register)
         self.parameters = [self._formal(formal) for formal in function.params]
@@ -68,6 +72,13 @@ class Code:
         if self._carry is None:
             self._carry = self.new_register("CC.CF", type_named("pred"))
         return self._carry
+
+    def stack(self) -> tuple[Register, int]:
+        """The stack pointer, and where in the frame the room below it begins."""
+        if self._stack is None:
+            room = self.frame.add(Variable("local", "b8", "the stack", (STACK_BYTES,), align=16))
+            self._stack = self.new_register("the stack pointer", type_named("u64")), room.offset
+        return self._stack
 
     def _formal(self, formal: Variable) -> Formal:
         if formal.space == "reg":

@@ -34,7 +34,8 @@ class Report:
     kind : str
         ``"out of bounds"``, ``"misaligned"``, ``"read-only"``, ``"unwritten register"``, ``"unwritten memory"``,
         ``"undefined value"``, ``"conflicting stores"``, ``"barrier"``, ``"collective"``, ``"deadlock"``, ``"step limit"``,
-        ``"call"``, ``"branch"``, and those of asynchronous instructions that docs/emulator.md and docs/tensor-cores.md list.
+        ``"call"``, ``"branch"``, ``"trap"``, ``"stack overflow"``, and those of asynchronous instructions that docs/emulator.md and
+        docs/tensor-cores.md list.
     message : str
         One sentence about the example thread.
     opcode : str
