@@ -33,6 +33,8 @@ _HOMES: dict[str, str] = {
     "load_ptx": "ptxgen.kernels.foreign",
     # inside a kernel
     **dict.fromkeys(("local", "shared"), "ptxgen.tracing.storage"),
+    **dict.fromkeys(("const", "global_"), "ptxgen.tracing.module_data"),
+    **dict.fromkeys(("assert_", "printf"), "ptxgen.tracing.debugging"),
     "reg": "ptxgen.tracing.registers",
     **dict.fromkeys(("div", "fma", "rcp", "rem", "select", "sqrt", "uniform"), "ptxgen.tracing.functions"),
     "abs": "ptxgen.tracing.functions:absolute",
@@ -72,8 +74,8 @@ def __getattr__(name: str) -> Any:
     if home is not None:
         module, _, attribute = home.partition(":")
         found = getattr(importlib.import_module(module), attribute or name)
-    elif name == "tile":
-        found = importlib.import_module("ptxgen.tile")
+    elif name in ("ir", "tile"):  # Python asks for a module before it imports it from here
+        found = importlib.import_module(f"ptxgen.{name}")
     else:
         found = _type_named(name)
     globals()[name] = found

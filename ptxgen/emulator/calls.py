@@ -13,6 +13,7 @@ from ptxgen.emulator.memory import FIRST
 from ptxgen.emulator.operands import Get, Put
 from ptxgen.emulator.schedule import Group
 from ptxgen.emulator.scopes import Location
+from ptxgen.emulator.system_calls import SYSTEM_CALLS
 from ptxgen.instructions.registry import lookup
 from ptxgen.instructions.types import type_named
 from ptxgen.ir import Call, Function, Reg, Sink, Sym
@@ -129,6 +130,8 @@ def lower_call(low: Lowering) -> Control:
     program = low.code.program
     if isinstance(statement.target, Sym):
         callee = program.by_name.get(statement.target.name)
+        if callee is None and statement.target.name in SYSTEM_CALLS and statement.target.name in program.module.functions:
+            return SYSTEM_CALLS[statement.target.name](low)
         if callee is None:
             known: Function | None = program.module.functions.get(statement.target.name)
             problem = "is declared without a body" if known is not None else "is no function of this module"

@@ -14,6 +14,7 @@ from ptxgen.kernels.annotations import Constant, Dim, Parameter, Tensor
 from ptxgen.layouts.expr import Expr
 from ptxgen.runtime.signature import DimParam, ScalarParam, Signature, TensorMapParam, TensorParam
 from ptxgen.tracing.builder import Builder, Value, given_register, given_value
+from ptxgen.tracing.calls import parameter_type
 from ptxgen.tracing.provenance import Where, raised_at
 from ptxgen.tracing.source import parameter_line, return_line
 from ptxgen.tracing.spoken import spoken
@@ -99,10 +100,9 @@ def load_parameter(builder: Builder, name: str, type: Type) -> Scalar:
     return loaded
 
 
-def parameter_type(type: Type) -> str:
-    """How a scalar stands in the parameter list: half and packed types as bits."""
-    plain = type.is_integer or type.name in ("f32", "f64")
-    return type.name if plain and type.lanes == 1 else f"b{type.bits}"
+def local_memory(builder: Builder) -> list[ir.Variable]:
+    """The declarations of a thread's local memory."""
+    return [ir.Variable("local", "b8", name, (size,), align=8) for name, size in builder.local_bytes.items()]
 
 
 def trace(
@@ -160,11 +160,11 @@ def trace(
             *(_dim_declaration(one) for one in dims),
             *(one.declaration() for one in builder.tensor_maps.values()),
         ),
-        (*builder.declarations(), *shared.declarations, *body, ir.Instruction("ret")),
+        (*builder.declarations(), *local_memory(builder), *shared.declarations, *body, ir.Instruction("ret")),
         directives=directives,
         where=where,
     )
-    items: tuple[Any, ...] = (*shared.module_level, entry)
+    items: tuple[Any, ...] = (*builder.module, *shared.module_level, entry)
     signature = Signature(
         function.__name__,
         [

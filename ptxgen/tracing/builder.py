@@ -200,6 +200,10 @@ class Builder:
         The largest grid that a launch can have, (x, y, z).
     shared : list of ir.Variable
         Shared memory that the kernel declares.
+    module : list of ir.Item
+        What the module declares in front of the entry: data, and functions that it calls.
+    local_bytes : dict
+        Local memory of a thread that the kernel declares: bytes by name.
     parameters : set of str
         Names of the entry's parameters and dims.
     tensor_maps : dict
@@ -232,6 +236,8 @@ class Builder:
         self.prologue: list[ir.Statement] = []
         self.body: list[ir.Statement] = []
         self.root = Region(None, "kernel", None)
+        self.module: list[ir.Item] = []
+        self.local_bytes: dict[str, int] = {}
         self.region = self.root
         self.shared: list[ir.Variable] = []
         self.parameters: set[str] = set()
@@ -304,9 +310,9 @@ class Builder:
         return f"$L_{stem}_{number}"
 
     def unique(self, stem: str) -> str:
-        """A fresh name for a variable: `stem`, or `stem` with a number behind it."""
+        """A fresh name for a variable, which no parameter has: `stem`, or `stem` with a number behind it."""
         name, number = stem, 1
-        while name in self._names:
+        while name in self._names or name in self.parameters:
             number += 1
             name = f"{stem}_{number}"
         self._names.add(name)

@@ -51,6 +51,9 @@ def _named(statement: ir.Statement) -> list[ir.Reg]:
         if statement.guard is not None:
             found.append(statement.guard.reg)
         _registers(statement.operands, found)
+    elif isinstance(statement, ir.Block):  # a call, with what carries its arguments and results
+        for inner in statement.body:
+            found += _named(inner)
     return found
 
 
