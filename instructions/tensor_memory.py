@@ -413,6 +413,47 @@ _PRODUCTS = Tile(
     implied={"idesc": _IDESC},
     when="not .ashift",
 )  # fmt: skip
+# Factors with scales: those of 4 bits lie eight in a column. Scales are bytes, as many for a row as the instruction has blocks along K; 32
+# rows lie in the lanes, the next 32 in the next column, and all of them four times, for the lanes of each warp. In their columns the scales
+# of one instruction begin at any multiple of their number.
+_SCALED_ELEMENT = "b8 if .kind in .kind::mxf8f6f4 else b4"
+_SCALES_OF = "S[(4, ({rows} // 32, 32), v) : (128 * LANE, (4, 4 * LANE), 1)]"
+_FACTORS = {".kind::mxf8f6f4": {"e4m3": 0, "e5m2": 1}, ".kind::mxf4": {"e2m1": 1}, ".kind::mxf4nvf4": {"e2m1": 1}}
+_SCALE_CODES = {".kind::mxf8f6f4": {"ue8m0": 1}, ".kind::mxf4": {"ue8m0": 1}, ".kind::mxf4nvf4": {"e4m3": 0, "ue8m0": 1}}
+_BLOCK_SCALED = Tile(
+    {
+        "d_tmem": Atom("128, n", "S[(128, n) : (LANE, 1)]", element="b32", repeats="* M N", place="lanes"),
+        "a_desc": Atom("128, k", element=_SCALED_ELEMENT, repeats="* M K", place="descriptor", descriptor=TCGEN05,
+                       majors="k mn if .kind in .kind::mxf8f6f4 else k"),
+        "a_tmem": Atom("128, k", "S[(128, k) : (LANE * e, 1)]", element=_SCALED_ELEMENT, repeats="* M K", place="lanes"),
+        "b_desc": Atom("n, k", element=_SCALED_ELEMENT, repeats="* N K", place="descriptor", descriptor=TCGEN05,
+                       majors="k mn if .kind in .kind::mxf8f6f4 else k"),
+        "scale_a_tmem": Atom("4, 128, v", _SCALES_OF.format(rows=128), repeats="* M K", place="lanes", inside="8 * v"),
+        "scale_b_tmem": Atom("4, n, v", _SCALES_OF.format(rows="n"), repeats="* N K", place="lanes", inside="8 * v"),
+    },
+    extents={"n": Extent("d_tmem", -1, "32 : 256 : 32")},
+    names=f"""
+        k = 256 // bits({_SCALED_ELEMENT})
+        e = k // 8
+        v = 1 if .kind in .kind::mxf8f6f4 else 4 if .scale_vectorsize in .scale_vec::4X .block16 else 2
+    """,
+    order=_PRODUCTS.order,
+    chain=_PRODUCTS.chain,
+    implied={
+        "idesc": (
+            Field(4, "inside(scale_b_tmem)"),
+            *(Field(7, "type(a_desc a_tmem)", codes, when=f".kind in {kind}") for kind, codes in _FACTORS.items()),
+            *(Field(10, "type(b_desc)", codes, when=f".kind in {kind}") for kind, codes in _FACTORS.items()),
+            Field(15, "major(a_desc)"),
+            Field(16, "major(b_desc)"),
+            Field(17, "n // 8"),
+            *(Field(23, "types(scale_a_tmem scale_b_tmem)", codes, when=f".kind in {kind}") for kind, codes in _SCALE_CODES.items()),
+            Field(24, "8"),
+            Field(29, "inside(scale_a_tmem)"),
+        ),
+    },
+    when=".cta_group in .cta_group::1",
+)  # fmt: skip
 # Rows of D, and of A in tensor memory, are lanes in turn; 64 and 32 rows fill the 128 lanes with two and four parts of the columns.
 _STATIONARY = Tile(
     {
@@ -494,6 +535,7 @@ tcgen05_mma_block_scale = _product(
     f"{_CTA_GROUP} {_SCALED} {_collectors('a')}",
     rules=_SCALE_RULES,
     since=_SCALE_SINCE,
+    tile=_BLOCK_SCALED,
 )
 
 tcgen05_mma_sp = _product(

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ptxgen.layouts.layout import Layout
 
 __all__ = [
-    "LANE", "Atom", "Extent", "Field", "Tile", "atom_layout", "atom_shape", "atom_starts", "chosen", "evaluate_names", "field_value",
-    "legal_extents",
+    "LANE", "Atom", "Extent", "Field", "Tile", "atom_inside", "atom_layout", "atom_shape", "atom_starts", "chosen", "evaluate_names",
+    "field_value", "legal_extents",
 ]  # fmt: skip
 
 
@@ -50,13 +50,16 @@ class Atom:
     starts : str
         For ``"lanes"``: in which lanes the address may lie, parted by semicolons; `w` is the issuing warp's number modulo 4.
         ``A if CONDITION else B`` chooses by the qualifiers.
+    inside : str
+        For ``"lanes"``: arithmetic on names, the bits of which a start inside its column is a multiple. The address names the column; where
+        in it the operand begins is a `Field`'s to say. Empty where operands begin at columns.
     descriptor : Descriptor or None
         The bit fields.
     majors : str
         The majors that the operand may have; ``A if CONDITION else B`` chooses by the qualifiers.
     """
 
-    __slots__ = ("descriptor", "element", "layout", "majors", "place", "repeats", "shape", "starts")
+    __slots__ = ("descriptor", "element", "inside", "layout", "majors", "place", "repeats", "shape", "starts")
 
     def __init__(
         self,
@@ -69,8 +72,10 @@ class Atom:
         descriptor: Descriptor | None = None,
         majors: str = "",
         starts: str = "0",
+        inside: str = "",
     ) -> None:
         self.starts = starts
+        self.inside = inside
         self.descriptor = descriptor
         self.majors = majors
         self.shape = shape
@@ -109,8 +114,9 @@ class Field:
     low : int
         The lowest bit.
     source : str
-        ``type(a b)``: the code of the element type of whichever of the operands there is; ``major(a)``: 1 where operand a is MN-major; else
-        arithmetic on names.
+        ``type(a b)``: the code of the element type of whichever of the operands there is; ``types(a b)``: of all of them, which have one;
+        ``major(a)``: 1 where operand a is MN-major; ``inside(a)``: the bytes from the column that a's address names to where a begins, for
+        each repeat; else arithmetic on names.
     codes : mapping of str to int
         Element type -> code.
     when : str
@@ -139,7 +145,7 @@ class Tile:
         By operand name.
     names : str
         Numbers that the atoms speak of, one a line: ``m, n, k = .shape`` takes the numbers in a qualifier's value, anything else is
-        arithmetic on names, with ``bits(.atype)`` for the width of a type: ``e = 32 // bits(.atype)``.
+        arithmetic on names, with ``bits(.atype)`` for the width of a type: ``e = 32 // bits(.atype)``; ``A if CONDITION else B`` chooses.
     order : str
         The repeat axes, outermost first: ``"* M N K"``.
     chain : mapping of str to str
@@ -203,8 +209,16 @@ def evaluate_names(tile: Tile, match: Match, given: Iterable[tuple[str, int]] = 
                 numbers = [1] * len(targets)  # a multiplicity that is left out
             names.update(zip(targets, numbers))
         else:
-            names[targets[0]] = _arithmetic(text)(names, match)
+            names[targets[0]] = _arithmetic(_branch(text, match))(names, match)
     return names
+
+
+def _branch(text: str, match: Match) -> str:
+    """The branch of arithmetic that the qualifiers choose; type expressions in it choose by themselves."""
+    types = re.findall(r"bits\([^()]*\)", text)
+    numbered = iter(range(len(types)))
+    found = chosen(re.sub(r"bits\([^()]*\)", lambda _: f"bits({next(numbered)})", text), match)
+    return re.sub(r"bits\((\d+)\)", lambda one: types[int(one[1])], found)
 
 
 @lru_cache(maxsize=None)
@@ -266,6 +280,11 @@ def atom_starts(atom: Atom, names: Mapping[str, int], match: Match, warp: int) -
     """The lanes in which the address of an atom of lanes and columns may lie, for a warp by its number modulo 4."""
     known = {**names, "w": warp}
     return sorted({_arithmetic(text.strip())(known, match) for text in chosen(atom.starts, match).split(";")})
+
+
+def atom_inside(atom: Atom, names: Mapping[str, int], match: Match) -> int:
+    """The bits of which a start inside its column is a multiple; 0 where operands begin at columns."""
+    return _arithmetic(atom.inside)(names, match) if atom.inside else 0
 
 
 def legal_extents(extent: Extent, names: Mapping[str, int], match: Match) -> list[range]:

@@ -8,10 +8,10 @@ import numpy as np
 
 from ptxgen.emulator.clusters import cluster_map
 from ptxgen.emulator.descriptors import BLACKWELL, CHUNK, Fields, decode, matrix_addresses, read_chunks
-from ptxgen.emulator.numerics.matrix import matrix_product
+from ptxgen.emulator.numerics.matrix import MatrixOp, matrix_product, scaled_product
 from ptxgen.emulator.operands import Array, Get
 from ptxgen.emulator.tensor_memory import LANES, Cells, Operation
-from ptxgen.emulator.tensor_products import Part, Product, decode_instruction, lanes_of, unpack
+from ptxgen.emulator.tensor_products import Part, Product, decode_instruction, decode_scaled, lanes_of, unpack
 from ptxgen.instructions.types import type_named
 from ptxgen.ir import Instruction
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ptxgen.emulator.lowering import Lowering
     from ptxgen.emulator.machine import Wave
 
-__all__ = ["TensorCopy", "TensorProduct", "TensorShift"]
+__all__ = ["ScaledTensorProduct", "TensorCopy", "TensorProduct", "TensorShift"]
 
 _NUMPY: dict[str, Any] = {"f16": np.float16, "f32": np.float32, "s32": np.int32}
 
@@ -101,7 +101,7 @@ class TensorProduct(_Issued):
     def issue(self, wave: Wave, frame: Frame, thread: int) -> None:
         one = np.array([thread])
         d, a, b, idesc = (int(get(wave, frame, one)[0]) for get in (self.d, self.a, self.b, self.idesc))
-        product = decode_instruction(idesc, self.kind, self.group, self.stationary)
+        product = self._decode(wave, frame, one, idesc)
         if isinstance(product, str):
             self.report(wave, thread, "descriptor", f"the instruction descriptor is {idesc:#010x}: {product}")
             return
@@ -119,6 +119,10 @@ class TensorProduct(_Issued):
             silent = off[number] if len(off) else None
             self._multiply(wave, operation, block, d, a, right, product, adds, silent)
 
+    def _decode(self, wave: Wave, frame: Frame, one: Array, idesc: int) -> Product | str:
+        """What the instruction descriptor says, or what is wrong with it."""
+        return decode_instruction(idesc, self.kind, self.group, self.stationary)
+
     def _placed(self, wave: Wave, thread: int, d: int, product: Product) -> bool:
         """Whether D begins at a lane that its layout may begin at."""
         lane, _ = _place(d)
@@ -129,7 +133,7 @@ class TensorProduct(_Issued):
         return lane in allowed
 
     def _matrix(
-        self, wave: Wave, operation: Operation, block: int, word: int, rows: int, k_major: bool, of: str, name: str
+        self, wave: Wave, operation: Operation, block: int, word: int, rows: int, k_major: bool, of: str, name: str, packed: bool = False
     ) -> Array | None:
         """A matrix in the shared memory of one block: shape (rows, K)."""
         fields = self.fields(wave, operation.thread, word, name)
@@ -137,13 +141,13 @@ class TensorProduct(_Issued):
             return None
         element = {"f16": 2, "bf16": 2, "tf32": 4}.get(of, 1)
         address = matrix_addresses(fields, k_major=k_major, rows=rows, depth=32 // element, element=element)
-        elements = unpack(self.chunks(wave, operation, block, address, name), of)
+        elements = unpack(self.chunks(wave, operation, block, address, name), of, packed)
         return elements.reshape(rows, -1) if k_major else elements.transpose(0, 2, 1).reshape(-1, elements.shape[1])[:rows]
 
     def _right(self, wave: Wave, operation: Operation, blocks: list[int], word: int, product: Product) -> Array | None:
         """B: shape (N, K); each block of a pair holds half of its rows."""
         rows = product.n // len(blocks)
-        parts = [self._matrix(wave, operation, block, word, rows, product.b_k_major, product.b, "B") for block in blocks]
+        parts = [self._matrix(wave, operation, block, word, rows, product.b_k_major, product.b, "B", product.packed) for block in blocks]
         if any(part is None for part in parts):
             return None
         matrix: Array = np.concatenate(parts)  # type: ignore[arg-type]
@@ -152,7 +156,7 @@ class TensorProduct(_Issued):
     def _left(self, wave: Wave, operation: Operation, block: int, word: int, product: Product, part: Part) -> Array | None:
         """The rows of A that a part of D takes: shape (rows, K)."""
         if not self.a_in_tensor_memory:
-            matrix = self._matrix(wave, operation, block, word, len(part.lane), product.a_k_major, product.a, "A")
+            matrix = self._matrix(wave, operation, block, word, len(part.lane), product.a_k_major, product.a, "A", product.packed)
         elif product.a in ("e2m3", "e3m2", "e2m1"):
             self.report(wave, operation.thread, "not emulated", f"A of {product.a} in tensor memory is not emulated")
             return None
@@ -165,10 +169,14 @@ class TensorProduct(_Issued):
             return None
         return product.signs(matrix, product.a) if product.negate_a else matrix
 
+    def _multiplier(self, wave: Wave, operation: Operation, block: int, product: Product) -> MatrixOp:
+        """The arithmetic of one block's product."""
+        return matrix_product(product.a, product.b, product.d, unit="tcgen05", satfinite=product.saturates)
+
     def _multiply(
         self, wave: Wave, operation: Operation, block: int, d: int, a: int, right: Array, product: Product, adds: bool, silent: Array | None
     ) -> None:
-        multiply = matrix_product(product.a, product.b, product.d, unit="tcgen05", satfinite=product.saturates)
+        multiply = self._multiplier(wave, operation, block, product)
         dtype = _NUMPY[product.d]
         lane, column = _place(d)
         for part in lanes_of(product.m, product.n, self.group, self.stationary):
@@ -187,6 +195,45 @@ class TensorProduct(_Issued):
             words = total.view(np.uint16).astype(np.uint32) if product.d == "f16" else np.ascontiguousarray(total).view(np.uint32)
             keep = None if silent is None else silent[lane + part.lane][:, None]
             wave.tensor_memory.write(operation, cells, words, keep)
+
+
+class ScaledTensorProduct(TensorProduct):
+    """``tcgen05.mma`` with ``.block_scale``: every element of A and B is taken times the scale of its block along K."""
+
+    def __init__(self, low: Lowering, group: int) -> None:
+        super().__init__(low, group)
+        if group != 1:
+            raise low.refuse("the emulator has scales for one block only", section=low.match.entry.section, legal=".cta_group::1")
+        four = low.match.value(".scale_vectorsize") in ("scale_vec::4X", "block16")
+        self.vectors = 1 if self.kind == "mxf8f6f4" else 4 if four else 2
+        self.places = [low.address(low.named[name], "tensor")[1] for name in ("scale_a_tmem", "scale_b_tmem")]
+
+    def _decode(self, wave: Wave, frame: Frame, one: Array, idesc: int) -> Product | str:
+        a, b = (int(get(wave, frame, one)[0]) for get in self.places)
+        return decode_scaled(idesc, self.kind, self.vectors, a, b)
+
+    def _multiplier(self, wave: Wave, operation: Operation, block: int, product: Product) -> MatrixOp:
+        scales = product.scales
+        assert scales is not None
+        multiply = scaled_product(product.a, product.b, scales.type)
+        of_a, of_b = (
+            self._of_rows(wave, operation, block, word, first, rows, product.k)[None]
+            for word, first, rows in ((scales.a, scales.a_byte, product.m), (scales.b, scales.b_byte, product.n))
+        )
+        return lambda left, right, before: multiply(left, right, before, of_a, of_b)
+
+    def _of_rows(self, wave: Wave, operation: Operation, block: int, word: int, first: int, rows: int, depth: int) -> Array:
+        """The scale of every element of `rows` rows; each warp's lanes have a copy of the scales."""
+        lane, column = _place(word)
+        row = np.arange(rows)
+        cells = Cells(block, lane + 32 * np.arange(4)[:, None] + row % 32, column + row[None] // 32)
+        words = np.ascontiguousarray(wave.tensor_memory.take(cells, self.statement, operation.thread))
+        copies = words.view(np.uint8).reshape(4, rows, 4)[..., first : first + self.vectors]
+        if (copies != copies[0]).any():
+            at = int(np.argwhere((copies != copies[0]).any((0, 2)))[0, 0])
+            message = f"the four copies of the scales of row {at} differ: lanes {lane + at % 32}, and 32, 64 and 96 more, hold the same"
+            self.report(wave, operation.thread, "tensor memory", message)
+        return np.repeat(copies[0], depth // self.vectors, axis=1)
 
 
 _ROWS = {

@@ -12,7 +12,7 @@ import numpy as np
 from ptxgen.emulator.operands import Array
 from ptxgen.emulator.tensor_memory import LANES
 
-__all__ = ["Part", "Product", "decode_instruction", "lanes_of", "unpack"]
+__all__ = ["Part", "Product", "Scales", "decode_instruction", "decode_scaled", "lanes_of", "unpack"]
 
 _FLOATS8 = {0: "e4m3", 1: "e5m2", 3: "e2m3", 4: "e3m2", 5: "e2m1"}
 _TYPES: dict[str, dict[int, str]] = {
@@ -32,6 +32,16 @@ _SIGN = {"f16": 15, "bf16": 15, "tf32": 31, "e4m3": 7, "e5m2": 7, "e2m3": 5, "e3
 _WIDTH = {"e2m3": 6, "e3m2": 6, "e2m1": 4}
 
 
+class Scales(NamedTuple):
+    """Where the scales of a product lie: their type, the addresses of those of A and B, and the byte of a column in which a row's begin."""
+
+    type: str
+    a: int
+    b: int
+    a_byte: int
+    b_byte: int
+
+
 class Product(NamedTuple):
     """A decoded instruction descriptor."""
 
@@ -46,11 +56,9 @@ class Product(NamedTuple):
     negate_a: bool
     negate_b: bool
     saturates: bool
-
-    @property
-    def element(self) -> int:
-        """Bytes of an element of A and B, in shared memory."""
-        return 32 // self.k
+    packed: bool = False
+    """Whether elements of 4 bits fill their bytes in shared memory."""
+    scales: Scales | None = None
 
     @staticmethod
     def signs(patterns: Array, of: str) -> Array:
@@ -99,6 +107,45 @@ def decode_instruction(word: int, kind: str, group: int, stationary: bool = Fals
     )  # fmt: skip
 
 
+_SCALED: dict[str, dict[int, str]] = {"mxf8f6f4": _FLOATS8, "mxf4": {1: "e2m1"}, "mxf4nvf4": {1: "e2m1"}}
+_SCALES: dict[str, dict[int, str]] = {"mxf8f6f4": {1: "ue8m0"}, "mxf4": {1: "ue8m0"}, "mxf4nvf4": {0: "e4m3", 1: "ue8m0"}}
+
+
+def decode_scaled(word: int, kind: str, vectors: int, a_scales: int, b_scales: int) -> Product | str:
+    """Take the instruction descriptor of a ``.block_scale`` product apart; a text says what is wrong with one that means nothing.
+
+    Parameters
+    ----------
+    word : int
+        32 bits.
+    kind : str
+        ``"mxf8f6f4"``, ``"mxf4"`` or ``"mxf4nvf4"``.
+    vectors : int
+        Scales of a row.
+    a_scales, b_scales : int
+        Addresses in tensor memory.
+    """
+    scale = _SCALES[kind].get(word >> 23 & 1)
+    a, b = (_SCALED[kind].get(word >> shift & 7) for shift in (7, 10))
+    if scale is None or a is None or b is None:
+        return f"the types of A, B and the scales (bits 7-9, 10-12 and 23) are {word >> 7 & 7}, {word >> 10 & 7}, {word >> 23 & 1}"
+    m, n = (word >> 24 & 0x1F) << 4, (word >> 17 & 0x3F) << 3
+    if m != 128 or not 8 <= n <= 256:
+        return f"M (bits 24-28, times 16) is {m} and N (bits 17-22, times 8) is {n}; M is 128, N up to 256"
+    if word >> 2 & 1:
+        return "bit 2 asks for a sparse A, which is tcgen05.mma.sp"
+    first, second = word >> 29 & 3, word >> 4 & 3
+    if first % vectors or second % vectors:
+        return f"the scales of A and B begin in bytes {first} and {second} (bits 29-30, 4-5); with {vectors} a row, at a multiple of that"
+    packed = kind != "mxf8f6f4"
+    if packed and word >> 15 & 3:
+        return f"bits 15 and 16 ask for MN-major matrices, which .kind::{kind} does not have"
+    return Product(
+        m, n, 64 if packed else 32, a, b, "f32", not word >> 15 & 1, not word >> 16 & 1, bool(word >> 13 & 1), bool(word >> 14 & 1), False,
+        packed, Scales(scale, a_scales, b_scales, first, second),
+    )  # fmt: skip
+
+
 def _shape_problem(m: int, n: int, group: int, kind: str) -> str:
     rows = (64, 128) if group == 1 else (128, 256)
     if m not in rows:
@@ -144,14 +191,18 @@ def lanes_of(m: int, n: int, group: int, stationary: bool = False) -> list[Part]
     return [Part(rows, slice(0, n), rows)]
 
 
-def unpack(chunks: Array, of: str) -> Array:
+def unpack(chunks: Array, of: str, packed: bool = False) -> Array:
     """Elements from chunks of 16 bytes: unsigned patterns of floats, values of integers; narrow floats take the first bits of a chunk.
+
+    Where they are `packed`, floats of 4 bits fill it.
 
     Parameters
     ----------
     chunks : array of uint8
         Shape (..., 16).
     """
+    if packed:
+        return np.stack((chunks & 15, chunks >> 4), axis=-1).reshape(*chunks.shape[:-1], 32)
     if of in _WIDTH:
         width = _WIDTH[of]
         bits = np.unpackbits(chunks, axis=-1, bitorder="little")[..., : 16 * width].reshape(*chunks.shape[:-1], 16, width)

@@ -21,7 +21,7 @@ from ptxgen.tile.boxes import BoxImageOperand, TensorMapOperand
 from ptxgen.tile.descriptors import DescriptorOperand
 from ptxgen.tile.group import SCOPES, Group, check_guard, check_same
 from ptxgen.tile.image import Image
-from ptxgen.tile.implied import check_extents, extents, implication
+from ptxgen.tile.implied import check_extents, extents, implication, stepped
 from ptxgen.tile.lanes import LanesOperand
 from ptxgen.tile.operands import MemoryOperand, PairOperand, RegisterOperand, ScalarOperand, TileOperand, ViewOperand, refuse
 from ptxgen.tracing.boxes import Box
@@ -121,7 +121,8 @@ def _bind(
                 if slot.name not in made:
                     derived = implication(match, slot.name, made, values)
                     _check_major(match, slot.name, values.setdefault(slot.name, derived), derived)
-                    made[slot.name] = _slot(builder, match, slot, values, group)
+                    constant = _slot(builder, match, slot, values, group)
+                    made[slot.name] = constant if slot.name in parameters else stepped(constant, made)
             bound = [made[slot.name] for slot in slots]
             checked = check(match.opcode, [one.given() for one in bound])
             builder.need(checked.match)
@@ -352,7 +353,7 @@ def _emit(builder: Builder, opcode: str, operands: list[TileOperand], guard: ir.
     columns = {}
     for one in operands:
         own = one.render(prod(one.repeat_shape) if one.repeat_shape is not None else 1)
-        columns[one.name] = [own[place] for place in places[one.parts[0].name].tolist()]
+        columns[one.name] = one.at_steps(own, places)
     for name, (other, begun) in chained.items():
         following = [ir.Int(int(other))] * len(begun) if other.isdigit() else columns[other]
         columns[name] = [following[at] if begun[at] else one for at, one in enumerate(columns[name])]

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from ptxgen import ir
 from ptxgen.instructions.grammar import condition
 from ptxgen.instructions.registry import Match
 from ptxgen.instructions.tiles import Field, evaluate_names, field_value, legal_extents
 from ptxgen.tile.descriptors import DescriptorOperand
-from ptxgen.tile.operands import TileOperand, ViewOperand, refuse
+from ptxgen.tile.lanes import LanesOperand
+from ptxgen.tile.operands import ScalarOperand, TileOperand, ViewOperand, refuse
 from ptxgen.tracing.views import View
 
-__all__ = ["check_extents", "extents", "implication"]
+__all__ = ["check_extents", "extents", "implication", "stepped"]
 
 
 def extents(match: Match, values: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
@@ -75,6 +79,40 @@ def implication(match: Match, name: str, made: Mapping[str, TileOperand], values
     return sum(_field(match, name, field, made, values) << field.low for field in fields)
 
 
+class SteppedOperand(ScalarOperand):
+    """A constant some of whose bits tell where an operand begins inside its column, at every step.
+
+    Attributes
+    ----------
+    told : list of (int, LanesOperand)
+        The lowest of these bits, and the operand.
+    """
+
+    __slots__ = ("told",)
+
+    def __init__(self, constant: ScalarOperand, told: list[tuple[int, LanesOperand]]) -> None:
+        super().__init__(constant.match, constant.name, constant.contract, constant.operand, constant.described)
+        self.told = told
+
+    def at_steps(self, own: list[ir.Operand], places: Mapping[str, np.ndarray]) -> list[ir.Operand]:
+        assert isinstance(self.operand, ir.Int)
+        words = self.operand.value + sum(one.inside[places[one.name]] << low for low, one in self.told)
+        return [ir.Int(word) for word in np.asarray(words).tolist()]
+
+
+def stepped(constant: TileOperand, made: Mapping[str, TileOperand]) -> TileOperand:
+    """A constant that followed from the operands, which may tell of places that differ from step to step."""
+    tile = constant.match.entry.tile
+    said = tile.implied[constant.name] if tile is not None else ""
+    fields = () if isinstance(said, str) else said
+    told = [(field.low, made[field.source[len(_INSIDE) : -1]]) for field in fields if field.source.startswith(_INSIDE)]
+    lanes = [(low, one) for low, one in told if isinstance(one, LanesOperand)]
+    return SteppedOperand(constant, lanes) if lanes and isinstance(constant, ScalarOperand) else constant
+
+
+_INSIDE = "inside("
+
+
 def _major(said: str, made: Mapping[str, TileOperand]) -> int:
     """1 where an operand turned out MN-major, 0 where K-major or where it has no descriptor."""
     described = made.get(said[len("major(") : -1])
@@ -84,15 +122,26 @@ def _major(said: str, made: Mapping[str, TileOperand]) -> int:
 def _field(match: Match, name: str, field: Field, made: Mapping[str, TileOperand], values: Mapping[str, Any]) -> int:
     if field.source.startswith("major("):
         return _major(field.source, made)
-    if not field.source.startswith("type("):
+    if field.source.startswith(_INSIDE):
+        return 0  # differs from step to step: `stepped`
+    if not field.source.startswith(("type(", "types(")):
         assert match.entry.tile is not None
         return field_value(field.source, evaluate_names(match.entry.tile, match, extents(match, values)), match)
-    operand = next(made[one] for one in field.source[len("type(") : -1].split() if one in made)
-    assert isinstance(operand, ViewOperand)
-    dtype = operand.view.dtype.name
-    if dtype not in field.codes:
+    codes = {}
+    for one in field.source[field.source.index("(") + 1 : -1].split():
+        operand = made.get(one)
+        if not isinstance(operand, ViewOperand):
+            continue
+        dtype = operand.view.dtype.name
+        if dtype not in field.codes:
+            raise refuse(
+                match, operand.name, f"{operand.view!r} has elements that the instruction does not take",
+                rule=f"{name} tells the type of {operand.name}", legal=f"elements of {', '.join(f'px.{code}' for code in field.codes)}",
+            )  # fmt: skip
+        codes[dtype] = field.codes[dtype]
+    if len(codes) > 1:
         raise refuse(
-            match, operand.name, f"{operand.view!r} has elements that the instruction does not take",
-            rule=f"{name} tells the type of {operand.name}", legal=f"elements of {', '.join(f'px.{one}' for one in field.codes)}",
+            match, name, f"{' and '.join(codes)} are given", rule="these operands have elements of one type",
+            legal=f"{' or '.join(f'px.{code}' for code in field.codes)} in all of them",
         )  # fmt: skip
-    return field.codes[dtype]
+    return next(iter(codes.values()))

@@ -15,7 +15,7 @@ from ptxgen import ir
 from ptxgen.instructions.checking import Given
 from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match
-from ptxgen.instructions.tiles import LANE, Atom, atom_starts, chosen, evaluate_names
+from ptxgen.instructions.tiles import LANE, Atom, atom_inside, atom_starts, chosen, evaluate_names
 from ptxgen.layouts.expr import Expr, Monomial
 from ptxgen.tile.addresses import Addresses
 from ptxgen.tile.group import Group
@@ -29,7 +29,10 @@ __all__ = ["LanesOperand"]
 class LanesOperand(ViewOperand):
     """An operand in memory of lanes and columns: its elements lie around one start as the contract's layout says."""
 
-    __slots__ = ("addresses",)
+    __slots__ = ("addresses", "inside")
+
+    inside: np.ndarray
+    """For each repeat, how many bytes behind the column that its address names it begins."""
 
     def __init__(
         self, match: Match, name: str, contract: Operand, view: View, group: Group, atom: Atom, given: tuple[tuple[str, int], ...]
@@ -56,21 +59,25 @@ class LanesOperand(ViewOperand):
         shape = group.size, prod(self.repeat_shape), self.atom.size
         starts = table.linear.reshape(shape) - self.atom.positions
         symbols = {mono: values.reshape(shape) for mono, values in table.symbols.items()}
-        self._check_image(starts, symbols.values())
+        assert self.match.entry.tile is not None
+        names, unit = evaluate_names(self.match.entry.tile, self.match, given), view.storage.unit
+        self._check_image(starts, symbols.values(), atom_inside(atom, names, self.match) or unit)
         first = starts[:, :, 0]
+        self.inside = first[0] % unit // 8
+        first = first // unit * unit
         own = {mono: values[:, :, 0] for mono, values in symbols.items()}
         self._check_columns(first, own)
-        self._check_lanes(first // view.storage.unit, {mono: values // view.storage.unit for mono, values in own.items()}, atom, given)
+        self._check_lanes(first // unit, {mono: values // unit for mono, values in own.items()}, atom, names)
         spread = np.repeat(np.arange(group.size), group.unit)
         moved = {mono: values[spread] for mono, values in own.items()}
         return Addresses(view.builder, group, view, first[spread], first[spread], moved, True, swizzled=False)
 
-    def _check_image(self, starts: np.ndarray, symbols: Iterable[np.ndarray]) -> None:
-        """Every element minus where the atom puts it is one start."""
+    def _check_image(self, starts: np.ndarray, symbols: Iterable[np.ndarray], step: int) -> None:
+        """Every element minus where the atom puts it is one start, a multiple of `step` bits."""
         assert isinstance(self.view.storage, Memory)
         unit = self.view.storage.unit
         rule = f"the instruction finds its elements from one address: {self._layout()}"
-        wrong = (starts != starts[:, :, :1]) | (starts[:, :, :1] % unit != 0)
+        wrong = (starts != starts[:, :, :1]) | (starts[:, :, :1] % step != 0)
         if wrong.any():
             g, r, a = map(int, np.argwhere(wrong)[0])
             at = tuple(int(i) for i in np.unravel_index(a, self.atom.shape))
@@ -90,12 +97,8 @@ class LanesOperand(ViewOperand):
         tile = self.match.entry.tile
         return "" if tile is None else chosen(tile.atoms[self.name].layout, self.match)
 
-    def _check_lanes(
-        self, first: np.ndarray, symbols: dict[Monomial, np.ndarray], atom: Atom, given: tuple[tuple[str, int], ...]
-    ) -> None:
+    def _check_lanes(self, first: np.ndarray, symbols: dict[Monomial, np.ndarray], atom: Atom, names: dict[str, int]) -> None:
         """A start lies in a lane that the issuing warp reaches."""
-        tile = self.match.entry.tile
-        assert tile is not None
         rule = "the address lies in a lane from which the instruction reaches all others"
         for mono, values in symbols.items():
             if (np.abs(values) * Expr({mono: 1}).divisor() >= LANE).any():
@@ -103,7 +106,7 @@ class LanesOperand(ViewOperand):
                     self.match, self.name, f"{self.view!r} begins in a lane that is known only at run time", rule=rule,
                     legal="a group axis for the warps, at scope='warpgroup' or larger; runtime indices of columns alone",
                 )  # fmt: skip
-        names, lanes = evaluate_names(tile, self.match, given), first // LANE
+        lanes = first // LANE
         warps = np.tile(self.group.local // 32 % 4, self.group.size // len(self.group.local))
         for warp in sorted(set(warps.tolist())):
             legal = atom_starts(atom, names, self.match, warp)

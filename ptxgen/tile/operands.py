@@ -6,6 +6,7 @@ minus where the contract's atom puts it must be one start. What a start becomes 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -64,6 +65,10 @@ class TileOperand:
 
     def render(self, repeats: int) -> list[ir.Operand]:
         raise NotImplementedError
+
+    def at_steps(self, own: list[ir.Operand], places: Mapping[str, np.ndarray]) -> list[ir.Operand]:
+        """The operand at every step of the iteration: which of its repeats (`own`) `places` gives by operand."""
+        return [own[place] for place in places[self.parts[0].name].tolist()]
 
 
 class PairOperand(TileOperand):

@@ -18,9 +18,10 @@ from ptxgen.emulator.numerics.common import NAN32, Array, NumericsError, canonic
 from ptxgen.emulator.numerics.ieee import float_op
 from ptxgen.emulator.numerics.rounding import BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16, Format, every_value
 
-__all__ = ["ELEMENT_BITS", "UNITS", "Unit", "chained_product", "matrix_product"]
+__all__ = ["ELEMENT_BITS", "UNITS", "MatrixOp", "Unit", "chained_product", "matrix_product", "scaled_product"]
 
 MatrixOp = Callable[[Array, Array, Array], Array]
+ScaledOp = Callable[[Array, Array, Array, Array, Array], Array]
 
 ELEMENT_BITS: dict[str, int] = {
     "f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "e4m3": 8, "e5m2": 8, "e3m2": 8, "e2m3": 8, "e2m1": 8,
@@ -215,6 +216,45 @@ def _floating(a: str, b: str, accumulator: str, unit: Unit) -> MatrixOp:
         return finish(total).transpose(1, 2, 0)
 
     return product
+
+
+def scaled_product(a: str, b: str, scale: str, *, unit: str = "tcgen05") -> ScaledOp:
+    """The callable for a product each of whose elements is taken times the scale of its block: ``d = (a * sa) * (b * sb) + c`` in f32.
+
+    Parameters
+    ----------
+    a, b : str
+        Element types: e4m3, e5m2, e3m2, e2m3, e2m1.
+    scale : str
+        ue8m0, or e4m3, whose sign is ignored (``.ue4m3``).
+    unit : str
+        The instruction; see `UNITS`.
+
+    Returns
+    -------
+    callable
+        Takes a, b and c as `matrix_product`'s does, and the patterns of the scale of each element of a and of b.
+    """
+    own = UNITS[unit]
+    finish = _finish("f32", own.narrow_result)
+
+    @quiet
+    def product(left: Array, right: Array, c: Array, left_scales: Array, right_scales: Array) -> Array:
+        value, exponent = _decode_accumulator(np.ascontiguousarray(c.transpose(2, 0, 1)))
+        one, other = _times(_decode(a, left), scale, left_scales), _times(_decode(b, right), scale, right_scales)
+        return finish(_sum(_along_k(one), _beside(other), value, exponent, own.narrow_fraction)).transpose(1, 2, 0)
+
+    return product
+
+
+def _times(decoded: tuple[Array, Array], scale: str, patterns: Array) -> tuple[Array, Array]:
+    """Values and exponents of elements times their scales; the exponents add."""
+    if scale == "ue8m0":
+        exponents = patterns.astype(np.int16) - np.int16(127)
+        values = np.where(patterns == 255, np.nan, np.ldexp(1.0, exponents))
+    else:
+        values, exponents = _decode(scale, patterns & np.uint8(0x7F))
+    return decoded[0] * values, decoded[1] + exponents
 
 
 def _along_k(decoded: tuple[Array, Array]) -> tuple[Array, Array]:

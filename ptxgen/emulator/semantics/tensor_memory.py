@@ -21,7 +21,7 @@ from ptxgen.emulator.rendezvous import together
 from ptxgen.emulator.semantics.mbarrier import barriers_at, shared_place
 from ptxgen.emulator.semantics.table import control, execution
 from ptxgen.emulator.tensor_memory import Cells
-from ptxgen.emulator.tensor_operands import TensorCopy, TensorProduct, TensorShift
+from ptxgen.emulator.tensor_operands import ScaledTensorProduct, TensorCopy, TensorProduct, TensorShift
 from ptxgen.emulator.threads import WARP
 from ptxgen.instructions.types import type_named
 from ptxgen.ir import Instruction, Int
@@ -286,6 +286,11 @@ def _one_thread(low: Lowering, act: Callable[[Wave, Frame, int], None]) -> Run:
 @execution("tensor_memory", "tcgen05.mma", "tcgen05.mma.ws")
 def lower_product(low: Lowering) -> Run:
     return _one_thread(low, TensorProduct(low, _group(low)).issue)
+
+
+@execution("tensor_memory", "tcgen05.mma (block scale)")
+def lower_scaled_product(low: Lowering) -> Run:
+    return _one_thread(low, ScaledTensorProduct(low, _group(low)).issue)
 
 
 @execution("tensor_memory", "tcgen05.cp")
