@@ -154,6 +154,15 @@ class Bulk:
         self._report("misaligned", f"the {what} is at address {address:#x}, which is no multiple of {period}{why}", what)
         return False
 
+    def _box_stored(self, box: Box) -> bool:
+        """Whether a box may be written: it may end behind the tensor, but begins inside (CUDA programming guide; measured on an H200)."""
+        for axis, start in enumerate(reversed(box.start)):
+            if start < 0:
+                told = f"the box begins at element {start} along axis {axis}, before the tensor"
+                self._report("tensor map", f"{told}: a store or reduction there is an illegal instruction", "coordinate")
+                return False
+        return True
+
     def load_box(self, box: Box, target: int, signal: Signal, pair: bool) -> None:
         if not self._box_aligned(box, target, "destination"):
             return
@@ -167,7 +176,7 @@ class Bulk:
         self._receive(box.image_rows(target, UNIT), read, box.nbytes, signal, pair=pair)
 
     def store_box(self, box: Box, source: int, combine: Combine | None) -> None:
-        if not self._box_aligned(box, source, "source"):
+        if not self._box_aligned(box, source, "source") or not self._box_stored(box):
             return
         rows = self._rows_at("shared", box.image_rows(source, box.unit)[box.inside], box.unit)
         rows.check()

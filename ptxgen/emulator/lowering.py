@@ -256,11 +256,14 @@ class Lowering:
 
         def address(wave: Wave, frame: Frame, index: Any) -> Array:
             value = get(wave, frame, index)
-            if not wide:
-                value = value.astype(np.int64)
             return value + offset if offset else value
 
-        return address
+        def narrow(wave: Wave, frame: Frame, index: Any) -> Array:
+            value = get(wave, frame, index)
+            return (value + wrapped if offset else value).astype(np.int64)
+
+        wrapped = np.uint32(offset % (1 << 32))  # the sum has 32 bits: a base below zero and an offset meet again, as on an H200
+        return address if wide else narrow
 
     def label(self, operand: Any) -> int:
         """The program counter that a label names."""

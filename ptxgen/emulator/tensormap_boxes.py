@@ -31,6 +31,8 @@ class Box:
 
     Attributes
     ----------
+    start : tuple of int
+        Where it begins, the contiguous axis first.
     unit : int
         Bytes of an element, or 16 where whole rows of 16 bytes lie inside or outside together.
     address : array of shape (units,)
@@ -45,6 +47,7 @@ class Box:
 
     def __init__(self, fields: TensorMapFields, coordinates: Sequence[int], rows: Sequence[int] | None = None) -> None:
         self.fields = fields
+        self.start = tuple(coordinates)
         element = KINDS[fields.kind][0] // 8
         steps = (1, *fields.element_strides[1:])
         extents = [-(-extent // step) for extent, step in zip(fields.box, steps)]

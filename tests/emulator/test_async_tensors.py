@@ -166,11 +166,22 @@ def store(
 def test_stores_leave_out_what_lies_outside(swizzle: str, width: int, seed: int) -> None:
     array = np.zeros((21, 3 * width), np.uint16)
     image = np.arange(1, 16 * width + 1, dtype=np.uint16).reshape(16, width)
-    at = (-3, 3 * width - 8)
+    at = (9, 3 * width - 8)
     store(array, image, at, swizzle, seed=seed).raise_for_reports()
     expected = np.zeros_like(array)
-    expected[:13, -8:] = image[3:, :8]
+    expected[9:, -8:] = image[:12, :8]
     assert (array == expected).all()
+
+
+@pytest.mark.parametrize(("at", "axis", "start"), [((-3, 8), 0, -3), ((4, -16), 1, -16)])
+@pytest.mark.parametrize("operation", ["", ".add"])
+def test_stores_do_not_begin_before_the_tensor(at: tuple[int, int], axis: int, start: int, operation: str) -> None:
+    """On an H200 such a store is an illegal instruction, however much of the box lies inside."""
+    array, image = np.zeros((20, 32), np.int32), np.ones((8, 16), np.int32)
+    (report,) = store(array, image, at, operation=operation).reports
+    assert report.kind == "tensor map"
+    assert f"the box begins at element {start} along axis {axis}, before the tensor: a store or reduction there is" in str(report)
+    assert not array.any()
 
 
 @pytest.mark.parametrize(("operation", "function"), [(".add", np.add), (".max", np.maximum), (".min", np.minimum)])

@@ -41,6 +41,18 @@ def test_vectors_and_sinks(run) -> None:
     np.testing.assert_array_equal(out.reshape(32, 8), expected)
 
 
+def test_a_base_below_zero_and_an_offset_meet_again(run) -> None:
+    """The sum of a 32-bit register and an offset has 32 bits, as an H200 does it."""
+    out = np.zeros(32, np.uint32)
+    body = f"""{THREAD}
+        .shared .align 4 .b8 tile[8192];
+        mov.u32 %r1, tile; mul.lo.u32 %r2, %r50, 256; sub.u32 %r3, %r1, %r2;
+        st.shared.u32 [%r3+7936], %r50; bar.sync 0;
+        add.u32 %r4, %r1, %r2; ld.shared.u32 %r5, [%r4]; st.global.u32 [%rd30], %r5;"""
+    run(body, out).raise_for_reports()
+    np.testing.assert_array_equal(out, 31 - np.arange(32))
+
+
 def test_quadwords(run) -> None:
     source, out = np.arange(64, dtype=np.uint64), np.zeros(64, np.uint64)
     body = """
