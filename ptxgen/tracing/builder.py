@@ -249,6 +249,7 @@ class Builder:
         self.targets = frozenset(FIRST_VERSION)
         self.values: dict[Symbol, Value] = {}
         self.thread_arrays: dict[Symbol, np.ndarray] = {}
+        self.wrapping: dict[Symbol, Expr] = {}  # what symbols would be exactly, if it did not wrap
         self.mutable: list[Any] = []  # registers of px.reg that can be written here
         self.tiles: list[Any] = []  # register tiles
         self.loops: list[Any] = []  # traced loops that are open, innermost last

@@ -23,6 +23,7 @@ def attach(value: Value, known: Known) -> None:
     type = value.type
     if not type.is_integer or type.lanes > 1:
         return
+    exact = known if isinstance(known, Expr) else None
     if isinstance(known, Expr):
         if ranges.fits(known, bounds(type), value.builder.facts):
             value.expr = known
@@ -34,6 +35,8 @@ def attach(value: Value, known: Known) -> None:
         value.builder.symbol(name, value, *(known or ()))
     except LayoutError:  # an empty range: code that no thread reaches
         value.builder.symbol(name, value)
+    if exact is not None and value.expr is not None:
+        value.builder.wrapping[value.expr.symbols[0]] = exact
 
 
 def carry_out(known: Known, sources: Sequence[Value], type: Type) -> Known:

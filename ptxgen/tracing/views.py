@@ -14,11 +14,13 @@ from ptxgen import ir
 from ptxgen.errors import LayoutError, TraceError
 from ptxgen.instructions.checking import Given
 from ptxgen.instructions.types import Type
-from ptxgen.layouts.expr import Expr, Scalar, counterexample, prove_nonnegative
+from ptxgen.layouts.expr import Expr, Scalar, Symbol, counterexample, prove_nonnegative
 from ptxgen.layouts.layout import Layout
 from ptxgen.tracing.builder import Builder, Value, register_class
+from ptxgen.tracing.literals import bounds
 from ptxgen.tracing.operatorless import operatorless
 from ptxgen.tracing.provenance import Where, here
+from ptxgen.tracing.ranges import fits
 
 if TYPE_CHECKING:
     from ptxgen.tracing.boxes import Box
@@ -388,11 +390,23 @@ class View:
         if isinstance(start, int) and isinstance(extent, int) and 0 <= start < extent - last:
             return
         facts = self.builder.facts()
-        if not prove_nonnegative(start, facts):
+        if not prove_nonnegative(start, facts) and not self._proved_otherwise(Expr.of(start), facts):
             raise self._outside(axis, start, last, Expr.of(start), "at least 0")
         room = extent - (1 + last) - start
-        if not prove_nonnegative(room, facts):
+        if not prove_nonnegative(room, facts) and not self._proved_otherwise(Expr.of(room), facts):
             raise self._outside(axis, start, last, Expr.of(room), f"below {extent}")
+
+    def _proved_otherwise(self, goal: Expr, facts: Sequence[Expr]) -> bool:
+        """Whether a goal is >= 0 in every thread that comes here, or by facts about sums that, as is known by now, have not wrapped."""
+        values = self.builder.over_threads(goal)
+        if values is not None:
+            return bool((values[self.builder.active_threads()] >= 0).all())
+        exact = {
+            symbol: expr
+            for symbol, expr in self.builder.wrapping.items()
+            if any(symbol in fact.symbols for fact in facts) and fits(expr, bounds(self.builder.values[symbol].type), lambda: facts)
+        }
+        return bool(exact) and prove_nonnegative(goal, [fact.substitute(exact) for fact in facts])
 
     def _outside(self, axis: int, start: Scalar, last: int, goal: Expr, rule: str) -> TraceError:
         """The refusal of a part that is not proved to lie inside, with values of the runtime integers for which it does not."""
@@ -406,7 +420,13 @@ class View:
             return TraceError(f"{index} is not {rule}", where=here(), legal=f"starts {inside}" if last else f"indices {inside}")
         facts = self.builder.facts()
         launched = [Expr.of(one) - 1 for one in goal.symbols if one.lo == 0 and one.key == (tuple, ("dim", one.name))]
-        found = counterexample(goal, [*facts, *launched]) or counterexample(goal, facts) or {}
+        wrapped = self._wrapping(goal, [*facts, *launched])
+        if wrapped is not None:
+            return TraceError(
+                f"{index} is not proved to be {rule}", where=here(), why=wrapped,
+                legal=f"bound {start} as well: with px.if_(({start} < {extent}) & ...): ...",
+            )  # fmt: skip
+        found = self._in_a_thread(goal) or counterexample(goal, [*facts, *launched]) or counterexample(goal, facts) or {}
         shown = ", ".join(f"{symbol.name} = {value}" for symbol, value in found.items())
         guard = f"with px.if_({start} >= 0): ..." if rule == "at least 0" else f"with px.if_({end} < {extent}): ..."
         return TraceError(
@@ -415,6 +435,34 @@ class View:
             why=f"it leaves the tensor for {shown}" if shown else "nothing known here bounds it",
             legal=f"guard it: {guard}; or make the extents divide",
         )
+
+    def _in_a_thread(self, goal: Expr) -> dict[Symbol, int]:
+        """What a goal's symbols are in the first active thread in which it is negative, where they depend on the thread alone."""
+        arrays, values = self.builder.thread_arrays, self.builder.over_threads(goal)
+        if values is None:
+            return {}
+        active = self.builder.active_threads()
+        thread = int(active[int((values[active] < 0).argmax())])
+        return {symbol: int(arrays[symbol][thread]) for symbol in goal.symbols}
+
+    def _wrapping(self, goal: Expr, facts: Sequence[Expr]) -> str | None:
+        """That a guard states something of a sum that may wrap, with values for which it holds and the goal does not."""
+        for symbol, exact in self.builder.wrapping.items():
+            if not any(symbol in fact.symbols for fact in facts) or len(exact.symbols) != 1 or exact.symbols[0] not in goal.symbols:
+                continue
+            of, (bottom, top) = exact.symbols[0], bounds(self.builder.values[symbol].type)
+            step = exact - Expr.of(of)
+            if step.constant is None or step.constant <= 0:
+                continue
+            start = top + 1 - step.constant  # the first value for which the sum wraps
+            if (of.lo is not None and start < of.lo) or (of.hi is not None and start > of.hi):
+                continue
+            given = {of: start, symbol: bottom}
+            rest = counterexample(goal.substitute(given), [fact.substitute(given) for fact in facts])
+            if rest is not None:
+                shown = "".join(f", {other.name} = {value}" for other, value in rest.items())
+                return f"{exact} in the guard may wrap: it is {given[symbol]} for {of.name} = {start}{shown}, and the guard holds"
+        return None
 
     # ---- as an operand of one instruction -----------------------------------------------------------------------------
 

@@ -26,8 +26,57 @@ def test_runtime_sub_past_the_end():
     refused(TraceError, kernel, """
 <here>: index tid.x to tid.x + 3 of axis 0 of A[128] f32 in .global is not proved to be below 128
   line: <source>
-  why: it leaves the tensor for tid.x = 126
+  why: it leaves the tensor for tid.x = 125
   legal: guard it: with px.if_(tid.x + 3 < 128): ...; or make the extents divide
+""")
+
+
+def test_a_guard_whose_sum_may_wrap():
+    @px.kernel(grid=1, block=32)
+    def kernel(A: px.Tensor((n,), f32), first: u32):
+        with px.if_(first + 8 <= n):
+            A.sub((first,), (8,))  # <- here
+
+    refused(TraceError, kernel, """
+<here>: index first to first + 7 of axis 0 of A[n] f32 in .global is not proved to be below n
+  line: <source>
+  why: first + 8 in the guard may wrap: it is 0 for first = 4294967288, n = 1, and the guard holds
+  legal: bound first as well: with px.if_((first < n) & ...): ...
+""")
+
+
+def test_a_guard_beside_which_the_sum_cannot_wrap_is_legal():
+    @px.kernel(grid=1, block=32)
+    def kernel(A: px.Tensor((n,), f32), first: u32):
+        with px.if_((first < n) & (first + 8 <= n)):
+            px.ptx.ld.global_.f32(A.sub((first,), (8,))[7])
+
+    assert "ld.global.f32" in kernel.ptx()
+
+
+def test_quotients_of_a_thread_under_a_guard():
+    """What a guard says of the thread holds for what is computed of it, before the guard and behind it."""
+
+    @px.kernel(grid=1, block=64)
+    def kernel(A: px.Tensor((4,), f32)):
+        eighth = px.tid.x // 8
+        with px.if_(px.tid.x < 32):
+            px.ptx.ld.global_.f32(A[eighth])
+            px.ptx.ld.global_.f32(A[px.tid.x // 8])
+
+    assert kernel.ptx().count("ld.global.f32") == 2
+
+    @px.kernel(grid=1, block=64)
+    def further(A: px.Tensor((4,), f32)):
+        eighth = px.tid.x // 8
+        with px.if_(px.tid.x < 33):
+            A[eighth]  # <- here
+
+    refused(TraceError, further, """
+<here>: index eighth of axis 0 of A[4] f32 in .global is not proved to be below 4
+  line: <source>
+  why: it leaves the tensor for eighth = 4
+  legal: guard it: with px.if_(eighth < 4): ...; or make the extents divide
 """)
 
 
