@@ -154,10 +154,29 @@ class TensorMapOperand(TileOperand):
             rule = f"a tensor map keeps to the limits of its encoding ({error.rule})"
             raise refuse(self.match, self.name, problem, rule=rule, legal=legal) from None
         self._check_start(declared.map.start_multiple)
+        if self._stored:
+            self._check_corner()
         coordinates = tuple(materialize(builder, Expr.of(start), 32).operand for start in reversed(box.starts))
         address = declared.address.operand
         assert isinstance(address, ir.Reg)
         return [ir.Address(address, 0, (ir.Vec(coordinates),))] * repeats
+
+    @property
+    def _stored(self) -> bool:
+        """Whether the instruction writes to the box: it reads the image in shared memory."""
+        tile, operands = self.match.entry.tile, self.match.entry.operands
+        return tile is not None and any(atom.place == "box" and operands[name].role == "in" for name, atom in tile.atoms.items())
+
+    def _check_corner(self) -> None:
+        """A box that is written begins inside; what is known only at run time is the emulator's to see."""
+        for axis, start in enumerate(self.box.starts):
+            last = Expr.of(start).range()[1]
+            if last is not None and last < 0:
+                raise refuse(
+                    self.match, self.name, f"{self.box!r} starts at element {Expr.of(start)} along axis {axis}",
+                    rule="a box that is stored does not begin before the tensor: that is an illegal instruction, as measured",
+                    legal="a start of 0 or more: a box may end behind the tensor, where nothing is stored",
+                )  # fmt: skip
 
     def _check_start(self, multiple: int) -> None:
         """A start that is known not to divide is refused; what is known only at run time is the emulator's to see."""

@@ -77,6 +77,25 @@ def test_box_that_starts_between_16_bytes(start, said, behind):
 """)
 
 
+@pytest.mark.parametrize(
+    ("start", "said", "axis"),
+    [(lambda: (-3, 0), "-3", 0), (lambda: (0, -64), "-64", 1)],
+    ids=["row", "column"],
+)
+def test_box_stored_before_the_tensor(start, said, axis):
+    @px.kernel(grid=4, block=1, target="sm_90")
+    def kernel(A: MATRIX):
+        tile = px.shared((64, 64), bf16, align=128)
+        px.tile.apply(STORE, A.box(start(), (64, 64)), tile, scope="thread")  # <- here
+
+    refused(InstructionError, kernel, f"""
+<here>: cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group, operand tensor_map: box (64, 64) of A[rows, cols] bf16 in .global starts at element {said} along axis {axis}
+  line: <source>
+  rule: a box that is stored does not begin before the tensor: that is an illegal instruction, as measured (PTX ISA 9.7.10.28.5.2)
+  legal: a start of 0 or more: a box may end behind the tensor, where nothing is stored
+""")
+
+
 def test_box_wider_than_its_swizzle():
     @px.kernel(grid=1, block=1, target="sm_90")
     def kernel(A: MATRIX):
