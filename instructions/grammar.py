@@ -459,6 +459,14 @@ def _bound(element: Element, bindings: Bindings) -> bool:
 # ---- entries ----------------------------------------------------------------------------------------------------------
 
 
+def first_words(entry: Entry) -> list[str]:
+    """The words with which the syntax lines of an entry begin."""
+    return _FIRST_WORD.findall(entry.syntax)
+
+
+_FIRST_WORD = re.compile(r"(?:^|;)\s*(\w+)")
+
+
 def forms(entry: Entry) -> tuple[Form, ...]:
     """The syntax lines of an entry, compiled once."""
     if entry.compiled is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -17,6 +16,7 @@ from ptxgen.instructions.grammar import (
     broken_rules,
     condition,
     count_expression,
+    first_words,
     forms,
     tokens_of,
     type_expression,
@@ -82,14 +82,9 @@ def entries() -> Iterator[Entry]:
 
 @lru_cache(maxsize=None)
 def _forms_of(head: str) -> tuple[Form, ...]:
-    return tuple(
-        form
-        for family, heads in FAMILIES.items()
-        if head in heads
-        for entry in family_entries(family)
-        for form in forms(entry)
-        if form.head == head
-    )
+    families = [family for family, heads in FAMILIES.items() if head in heads]
+    spelled = [entry for family in families for entry in family_entries(family) if head in first_words(entry)]  # no other is compiled
+    return tuple(form for entry in spelled for form in forms(entry) if form.head == head)
 
 
 @lru_cache(maxsize=None)
@@ -183,6 +178,8 @@ _SPELLING = "an opcode is spelled as its syntax line says, qualifier by qualifie
 
 def _refusal(opcode: str, tokens: tuple[str, ...], candidates: list[tuple[Form, dict[str, str | bool]]]) -> InstructionError:
     """Say why nothing matches: a broken rule where the spelling is right, else the first token that does not fit."""
+    import difflib
+
     if candidates:
         form, bound = min(candidates, key=lambda one: len(list(broken_rules(one[0].entry, one[1], operands_known=False))))
         rule = next(broken_rules(form.entry, bound, operands_known=False))

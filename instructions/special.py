@@ -5,7 +5,6 @@ They are read by ``mov`` and by ``cvt`` between integers; no other instruction t
 
 from __future__ import annotations
 
-import difflib
 from functools import lru_cache
 
 from ptxgen.instructions.targets import Version, target_set
@@ -221,6 +220,8 @@ def special_register(text: str) -> tuple[SpecialRegister, str]:
     name, _, component = text.partition(".")
     found = SPECIAL.get(name if name.startswith("%") else "%" + name)
     if found is None:
+        import difflib
+
         near = difflib.get_close_matches(name if name.startswith("%") else "%" + name, SPECIAL, n=3)
         hint = f"; nearest: {', '.join(near)}" if near else ""
         raise PtxgenError(f"PTX has no special register {name!r}{hint} (PTX ISA chapter 10)")

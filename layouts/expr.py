@@ -174,7 +174,10 @@ class Expr:
         LayoutError
             When the part of the expression that `by` does not divide may reach a multiple of `by`.
         """
-        return self._divmod(by)[0]
+        found = self.quotient(by)
+        if found is None:
+            raise self._undivided(by)
+        return found
 
     def mod(self, by: int) -> Expr:
         """`self % by` (in `0 .. by - 1`), where that is a polynomial.
@@ -184,25 +187,48 @@ class Expr:
         LayoutError
             As `floordiv`; terms that `by` divides through their symbols' divisors need no quotient and vanish.
         """
-        rest = Expr({m: c for m, c in self.terms.items() if not m or c * math.prod(s.divisor for s in m) % by})
-        return rest._divmod(by)[1]
+        found = self.remainder(by)
+        if found is None:
+            raise self._without_multiples(by)._undivided(by)
+        return found
 
-    def _divmod(self, by: int) -> tuple[Expr, Expr]:
+    def quotient(self, by: int) -> Expr | None:
+        """`self // by`, where that is known to be a polynomial."""
+        found = self._divmod(by)
+        return None if found is None else found[0]
+
+    def remainder(self, by: int) -> Expr | None:
+        """`self % by`, where that is known to be a polynomial."""
+        found = self._without_multiples(by)._divmod(by)
+        return None if found is None else found[1]
+
+    def _without_multiples(self, by: int) -> Expr:
+        """The terms that are not known to be multiples of `by`, and the constant."""
+        return Expr({m: c for m, c in self.terms.items() if not m or c * math.prod([s.divisor for s in m]) % by})
+
+    def _divmod(self, by: int) -> tuple[Expr, Expr] | None:
         if by < 1:
             raise LayoutError(f"({self}) divided by {by}: the divisor must be positive")
         if not any(c % by for c in self.terms.values()):
             return Expr({mono: c // by for mono, c in self.terms.items()}), Expr()
-        # Whole multiples leave each term; what is left must stay between two multiples.
-        quotient = Expr({mono: c // by if c > 0 else -(-c // by) for mono, c in self.terms.items()})
-        rest = self - quotient * by
+        quotient, rest = self._split(by)
         lo, hi = rest._interval()
         base = 0 if lo == -_INFINITY else int(lo) // by
         if lo == -_INFINITY or hi >= (base + 1) * by:
-            raise LayoutError(
-                f"({self}) is not known to divide by {by}: {rest} would have to stay between two multiples of {by}, "
-                f"and its known range is {_range_text(lo, hi)}"
-            )
+            return None
         return quotient + base, rest - base * by
+
+    def _split(self, by: int) -> tuple[Expr, Expr]:
+        """Whole multiples of `by` taken out of each term, and what is left, which must stay between two multiples."""
+        quotient = Expr({mono: c // by if c > 0 else -(-c // by) for mono, c in self.terms.items()})
+        return quotient, self - quotient * by
+
+    def _undivided(self, by: int) -> LayoutError:
+        rest = self._split(by)[1]
+        return LayoutError(
+            f"({self}) is not known to divide by {by}: {rest} would have to stay between two multiples of {by}, "
+            f"and its known range is {_range_text(*rest._interval())}"
+        )
 
     def substitute(self, values: Mapping[Symbol, Scalar]) -> Expr:
         """The expression with some symbols replaced."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import NamedTuple
 
 from ptxgen.layouts.errors import PtxgenError
@@ -69,5 +68,7 @@ class Fault(Exception):
 
 def nearest(word: str, choices: Iterable[str]) -> str:
     """The end of a message that names the dotted words most like `word`; empty where none is."""
+    from difflib import get_close_matches
+
     near = get_close_matches(word.lstrip("."), list(choices), n=3)
     return f"; nearest: {', '.join('.' + name for name in near)}" if near else ""

@@ -48,14 +48,13 @@ class Anchor:
         base = self.storage.base
         if isinstance(base, Value):
             return base
-        key = ("symbol", base.name)
-        found: Value | None = self.builder.root.numbered.get(key)
-        if found is None:
-            type = u32 if self.bits == 32 else u64
-            given = (base, Given("symbol", base.name))
-            found = compute(self.builder, f"mov.u{self.bits}", type, given, into=self.builder.prologue)
-            self.builder.root.numbered[key] = found
-        return found
+        type = u32 if self.bits == 32 else u64
+        given = (base, Given("symbol", base.name))
+
+        def make() -> Value:
+            return compute(self.builder, f"mov.u{self.bits}", type, given, into=self.builder.prologue)
+
+        return self._once(("symbol", base.name), make)
 
     def _add(self, base: Value, term: Value) -> Value:
         opcode = "add.s64" if self.bits == 64 else "add.u32"
@@ -64,9 +63,7 @@ class Anchor:
         return made
 
     def _once(self, key: Any, make: Any) -> Value:
-        found: Value | None = self.builder.root.numbered.get(key)
-        if found is None:
-            found = self.builder.root.numbered[key] = make()
+        found: Value = self.builder.once(key, make)
         return found
 
     def _moved_by(self, base: Value | None, runtime: Expr) -> Value | None:
@@ -158,20 +155,22 @@ class Addresses(Anchor):
         steps = self.physical - self.physical[:, :1]
         self.steps = [step if same else None for step, same in zip(steps[0].tolist(), (steps == steps[:1]).all(axis=0).tolist())]
         self._bases: dict[Any, tuple[ir.Operand, int]] = {}
-        self._written: list[ir.Address] = []
 
     def in_prologue(self, base: ir.Operand) -> bool:
         """Whether a base register of these addresses is computed in the prologue."""
         return not self.symbols and not self.storage.computed and isinstance(base, ir.Reg)
 
     def render(self) -> list[ir.Address]:
-        """One address a repeat; emits, the first time, what computes the base registers."""
-        if not self._written:
-            write = self._address if self.separable else self._runtime_swizzle
-            addresses = [write(repeat) for repeat in range(self.linear.shape[1])]
-            self._prove(addresses)
-            self._written = addresses
-        return self._written
+        """One address a repeat; emits what computes the base registers, where none that are visible hold them already."""
+        written: list[ir.Address] = self.builder.numbered(("addresses", self), self._written)
+        return written
+
+    def _written(self) -> list[ir.Address]:
+        self._bases.clear()
+        write = self._address if self.separable else self._runtime_swizzle
+        addresses = [write(repeat) for repeat in range(self.linear.shape[1])]
+        self._prove(addresses)
+        return addresses
 
     def _prove(self, addresses: list[ir.Address]) -> None:
         """Evaluate the text that was written, in all threads of the first CTA, and compare it with the table."""

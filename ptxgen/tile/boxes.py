@@ -25,6 +25,7 @@ from ptxgen.tile.image import Image
 from ptxgen.tile.operands import TileOperand, refuse
 from ptxgen.tracing.boxes import Box
 from ptxgen.tracing.builder import given_register
+from ptxgen.tracing.tensormaps import DeclaredTensorMap
 from ptxgen.tracing.views import Memory, View
 
 __all__ = ["BoxImageOperand", "TensorMapOperand"]
@@ -48,7 +49,7 @@ class BoxImageOperand(TileOperand):
             raise refuse(match, name, f"{view!r} has a runtime extent", rule="a box has static extents", legal="a static part of it")
         # What was found about a layout holds wherever the same threads take it from the same memory.
         key = "image of a box", view.storage, view.layout.spelling, view.dtype.bits, group
-        self.addresses: Addresses = view.builder.numbered(key, lambda: self._checked(group))
+        self.addresses: Addresses = view.builder.once(key, lambda: self._checked(group))
 
     def _checked(self, group: Group) -> Addresses:
         self._check_image()
@@ -142,9 +143,11 @@ class TensorMapOperand(TileOperand):
         from ptxgen.runtime.tensormap import TensorMapError
 
         box, builder = self.box, self.box.view.builder
+        layout, swizzle = box.view.layout, self.image.layout.swizzle
         try:
-            declared = builder.tensor_map(
-                box.storage, box.shape, layout=box.view.layout, dtype=box.dtype, swizzle=self.image.layout.swizzle
+            declared: DeclaredTensorMap = builder.once(
+                ("map of a box", box.storage, box.shape, layout.spelling, box.dtype, swizzle),
+                lambda: builder.tensor_map(box.storage, box.shape, layout=layout, dtype=box.dtype, swizzle=swizzle),
             )
         except LayoutError as error:
             rule = "a tensor map describes a tensor by extents and strides"

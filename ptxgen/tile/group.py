@@ -109,9 +109,7 @@ class Group:
         """The group at this place of the trace, the same object wherever the same threads are active."""
         active = builder.active_threads()
         key = "group", scope, issuer, active.tobytes()
-        found: Group | None = builder.root.numbered.get(key)
-        if found is None:
-            found = builder.root.numbered[key] = Group(builder, scope, issuer, active)
+        found: Group = builder.once(key, lambda: Group(builder, scope, issuer, active))
         if found.unit > 1:
             _convergent(builder, issuer)
         return found

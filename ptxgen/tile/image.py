@@ -23,6 +23,8 @@ class Image:
         Elements.
     lanes : ndarray of shape (size,)
         The thread that holds the element (or provides its address), counted from the first of the issuing group.
+    providers : int
+        How many such threads there are.
     positions : ndarray of shape (size,)
         Bits from the operand's first register or from the address.
     element_bits : int or None
@@ -31,7 +33,7 @@ class Image:
         The repeat axes that the operand takes part in, outermost first.
     """
 
-    __slots__ = ("element_bits", "lanes", "positions", "repeats", "shape", "size")
+    __slots__ = ("element_bits", "lanes", "positions", "providers", "repeats", "shape", "size")
 
     def __init__(
         self,
@@ -44,6 +46,7 @@ class Image:
         self.shape = shape
         self.size = len(positions)
         self.lanes = lanes
+        self.providers = int(lanes.max()) + 1
         self.positions = positions
         self.element_bits = element_bits
         self.repeats = repeats
@@ -58,10 +61,9 @@ class Image:
         """The atom of an operand for one opcode, and for the extents that views give."""
         return _image(atom, match, given)
 
-    @property
-    def providers(self) -> int:
-        """The number of threads that hold a part of it."""
-        return int(self.lanes.max()) + 1
+    def registers(self, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """For each element its register, of `width` bits, and the bit inside; and the first element of each register."""
+        return _registers(self, width)
 
     def __repr__(self) -> str:
         return str(self.shape[0]) if len(self.shape) == 1 else ", ".join(map(str, self.shape))
@@ -80,3 +82,13 @@ def _image(atom: Atom, match: Match, given: tuple[tuple[str, int], ...]) -> Imag
     table = layout.table()
     lanes = np.zeros(table.shape, np.int64) if table.thread is None else table.thread
     return Image(table.shape, lanes.ravel(), table.m.ravel() * bits, bits, tuple(atom.repeats.split()))
+
+
+@lru_cache(maxsize=256)
+def _registers(image: Image, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    if image.element_bits:
+        number, inside = image.positions // width, image.positions % width
+    else:
+        number, inside = np.arange(image.size), np.zeros(image.size, np.int64)
+    order = np.argsort(number, kind="stable")
+    return number, inside, order[np.diff(number[order], prepend=-1) != 0]

@@ -278,9 +278,7 @@ class RegisterOperand(ViewOperand):
     def _registers(self, positions: np.ndarray) -> np.ndarray:
         """The register of each (repeat, register of the atom): element minus atom is one start, in all threads and elements."""
         width, atom = self.storage.container.bits, self.atom
-        number, inside = (atom.positions // width, atom.positions % width) if atom.element_bits else (np.arange(atom.size), 0)
-        order = np.argsort(number, kind="stable")
-        first = order[np.diff(number[order], prepend=-1) != 0]  # the first element of each register
+        number, inside, first = atom.registers(width)
         starts = positions - inside
         slots = starts[0][:, first] // width
         wrong = starts != slots[:, number] * width
@@ -293,7 +291,7 @@ class RegisterOperand(ViewOperand):
                 self.match, self.name, f"{self.view!r} does not lie in its registers as the instruction holds it",
                 rule=f"an atom's elements lie in its registers in one order: {self._owner_advice()}",
                 example=f"{example}, bit {int(positions[g, r, a]) % width}; required: register {int(slots[r, number[a]])}, "
-                f"bit {int(np.broadcast_to(inside, number.shape)[a])}",
+                f"bit {int(inside[a])}",
                 legal=self._owner_advice(),
             )  # fmt: skip
         raise refuse(
@@ -381,7 +379,7 @@ class MemoryOperand(ViewOperand):
         super().__init__(match, name, contract, view, group, atom)
         # What was found about a layout holds wherever the same threads take it from the same memory.
         key = "addresses", view.storage, view.layout.spelling, view.dtype.bits, atom, group
-        self.addresses: Addresses = view.builder.numbered(key, self._checked)
+        self.addresses: Addresses = view.builder.once(key, self._checked)
 
     @property
     def each(self) -> int:
@@ -412,16 +410,16 @@ class MemoryOperand(ViewOperand):
         width = view.dtype.bits
         if table.thread is not None:
             raise refuse(self.match, self.name, f"{view!r} is memory, but its layout has thread axes", legal="a layout on m alone")
-        linear = self._rows(table.linear)
-        positions = self._rows(table.m) if table.separable else linear
+        linear, separable = self._rows(table.linear), table.separable
+        positions = self._rows(table.m) if separable else linear
         symbols = {mono: self._rows(values) for mono, values in table.symbols.items()}
-        if not table.separable:
+        if not separable:
             self._check_granule(width)
         self._check_consecutive(positions, symbols, width)
         self._check_alignment(positions, symbols, width)
         return Addresses(
             view.builder, group, view, self._threads(linear), self._threads(positions),
-            {mono: self._threads(values) for mono, values in symbols.items()}, table.separable,
+            {mono: self._threads(values) for mono, values in symbols.items()}, separable,
         )  # fmt: skip
 
     def _threads(self, rows: np.ndarray) -> np.ndarray:
@@ -538,7 +536,7 @@ class MemoryOperand(ViewOperand):
         return Given("address", self.view.described, space=self.view.space)
 
     def render(self, repeats: int) -> list[ir.Operand]:
-        return list(self.addresses.render())
+        return [*self.addresses.render()]
 
 
 def _exact(bits: int) -> str:

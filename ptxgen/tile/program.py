@@ -118,10 +118,7 @@ def emit_digit(builder: Builder, index: Value, digit: Digit, into: list[ir.State
 
     if digit == Digit(1, 0):
         return index
-    key = ("digit", index.operand, digit)
-    found: Value | None = builder.root.numbered.get(key)
-    if found is None:
-        found = builder.root.numbered[key] = make()
+    found: Value = builder.once(("digit", index.operand, digit), make)
     return found
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
 from math import gcd, prod
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
@@ -29,8 +29,6 @@ __all__ = ["Builder", "Region", "Value", "active", "current", "register_class"]
 _INT64 = 1 << 63
 _SEVERAL = ".multicast::cluster"
 _MASK = "cta_mask"  # what contracts call a mask of the cluster's blocks
-# The facts and the arrays of threads that were looked at, the facts that depend on more than the thread, and where the others are >= 0.
-_Holding = tuple[tuple[int, int], tuple[Expr, ...], Union[np.ndarray, None]]
 _active: ContextVar[Builder | None] = ContextVar("ptxgen_builder", default=None)
 
 
@@ -83,7 +81,7 @@ class Region:
         self.kind = kind
         self.where = where
         self.facts = list(facts)
-        self.holding: _Holding = (0, 0), (), None  # see `Builder.active_threads`
+        self.holding: tuple[int, np.ndarray | None] = 0, None  # of so many facts, the threads in which they hold (`Builder._holding`)
         self.numbered: dict[Hashable, Any] = {}
         self.written: dict[int, Any] = {}
         self.leaves = False
@@ -452,6 +450,13 @@ class Builder:
         self.region.numbered[key] = made
         return made
 
+    def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What `key` stands for in the whole trace, made when first asked for: found about a layout, or computed in the prologue."""
+        found = self.root.numbered.get(key)
+        if found is None:
+            found = self.root.numbered[key] = make()
+        return found
+
     def facts(self) -> list[Expr]:
         """All expressions known to be >= 0 at this place."""
         found: list[Expr] = []
@@ -526,9 +531,7 @@ class Builder:
 
     def special(self, name: str, lo: int, hi: int) -> Value:
         """A special register such as ``tid.x``, read once in the prologue; a u32 whose value lies in [lo, hi]."""
-        found: Value | None = self.root.numbered.get(("special", name))
-        if found is None:
-            found = self.root.numbered[("special", name)] = self._read_special(name, lo, hi)
+        found: Value = self.once(("special", name), lambda: self._read_special(name, lo, hi))
         return found
 
     def _read_special(self, name: str, lo: int, hi: int) -> Value:
@@ -558,9 +561,7 @@ class Builder:
 
     def thread_index(self) -> Value:
         """The linear index of the thread in its block, x fastest; computed once in the prologue."""
-        found: Value | None = self.root.numbered.get("thread")
-        if found is None:
-            found = self.root.numbered["thread"] = self._thread_index()
+        found: Value = self.once("thread", self._thread_index)
         return found
 
     def _thread_index(self) -> Value:
@@ -603,16 +604,13 @@ class Builder:
 
     def _holding(self, region: Region) -> np.ndarray | None:
         """The threads in which a region's own facts are >= 0, as far as they depend on the thread alone; None where none does."""
-        (facts, arrays), unknown, mask = region.holding
-        if facts != len(region.facts) or arrays != len(self.thread_arrays):  # neither loses anything
-            left = []
-            for fact in (*unknown, *region.facts[facts:]):
+        known, mask = region.holding
+        if known != len(region.facts):  # facts are only added, and what threads compute is known of a symbol at once or never
+            for fact in region.facts[known:]:
                 values = self.over_threads(fact)
-                if values is None:
-                    left.append(fact)
-                else:
+                if values is not None:
                     mask = values >= 0 if mask is None else mask & (values >= 0)
-            region.holding = (len(region.facts), len(self.thread_arrays)), tuple(left), mask
+            region.holding = len(region.facts), mask
         return mask
 
     def active_threads(self) -> np.ndarray:

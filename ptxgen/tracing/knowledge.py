@@ -52,6 +52,7 @@ def carry_out(known: Known, sources: Sequence[Value], type: Type) -> Known:
 
 _OVER_THREADS = {"floordiv": "floor_divide", "mod": "remainder", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
                  "shl": "left_shift", "shr": "right_shift", "add": "add", "sub": "subtract", "mul": "multiply"}  # fmt: skip
+_WRAPPING = frozenset(("add", "sub", "mul", "shl"))  # of operands in their type's range the others give what is in it
 
 
 def note_threads(op: str, made: Value, sources: Sequence[Value]) -> None:
@@ -68,13 +69,15 @@ def note_threads(op: str, made: Value, sources: Sequence[Value]) -> None:
             return
         values.append(found)
     left, right = values
-    if op in ("floordiv", "mod") and bool(np.any(right <= 0)):
+    if op in ("floordiv", "mod") and (right <= 0).any():
         return
-    if op in ("shl", "shr") and bool(np.any((right < 0) | (right >= min(made.type.bits, 63)))):
+    if op in ("shl", "shr") and ((right < 0) | (right >= min(made.type.bits, 63))).any():
         return
     exact = getattr(np, _OVER_THREADS[op])(left, right)
-    lo, hi = bounds(made.type)
-    builder.thread_arrays[made.expr.symbols[0]] = exact if made.type.bits == 64 else (exact - lo) % (hi - lo + 1) + lo
+    if op in _WRAPPING and made.type.bits < 64:
+        lo, hi = bounds(made.type)
+        exact = (exact - lo) % (hi - lo + 1) + lo
+    builder.thread_arrays[made.expr.symbols[0]] = exact
 
 
 def note_quotient(op: str, made: Value, left: Value, right: Value) -> None:

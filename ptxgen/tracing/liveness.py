@@ -11,11 +11,12 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-__all__ = ["Liveness", "bindings", "liveness"]
+__all__ = ["Liveness", "bindings", "children", "liveness", "walk"]
 
 Names = frozenset[str]
 _NONE: Names = frozenset()
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_SCOPES = (*_FUNCTIONS, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -41,7 +42,7 @@ def liveness(body: list[ast.stmt]) -> Liveness:
 def _closures(body: list[ast.stmt]) -> tuple[dict[str, list[int]], Names]:
     captured: dict[str, list[int]] = {}
     nonlocals: set[str] = set()
-    for node in (inner for statement in body for inner in ast.walk(statement)):
+    for node in (inner for statement in body for inner in walk(statement)):
         if isinstance(node, ast.FunctionDef) or (isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda)):
             for name in _reads([node]):
                 captured.setdefault(name, []).append(node.lineno)
@@ -129,20 +130,35 @@ class _Backward:
 def _reads(nodes: Iterable[ast.AST]) -> Names:
     """Names that are read, functions inside included (they may be called at once); not a comprehension's own names."""
     found: set[str] = set()
+    _note_reads(nodes, found)
+    return frozenset(found)
+
+
+def _note_reads(nodes: Iterable[ast.AST], found: set[str]) -> None:
     for node in nodes:
-        if isinstance(node, _COMPREHENSIONS):
-            own = bindings([generator.target for generator in node.generators])
-            found |= _reads(ast.iter_child_nodes(node)) - frozenset(own)
-        elif isinstance(node, _FUNCTIONS):
-            found |= _function_reads(node)
-        elif isinstance(node, ast.Name):
+        if isinstance(node, ast.Name):
             if isinstance(node.ctx, ast.Load):
                 found.add(node.id)
+        elif isinstance(node, _COMPREHENSIONS):
+            found |= _reads(children(node)) - frozenset(bindings([generator.target for generator in node.generators]))
+        elif isinstance(node, _FUNCTIONS):
+            found |= _function_reads(node)
         else:
-            found |= _reads(ast.iter_child_nodes(node))
+            _note_reads(children(node), found)
             if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
                 found.add(node.target.id)
-    return frozenset(found)
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes right under one, as `ast.iter_child_nodes` gives them, without its generators: every kernel's source is read."""
+    found: list[ast.AST] = []
+    for field in node._fields:
+        value = getattr(node, field, None)
+        if isinstance(value, list):
+            found += [one for one in value if isinstance(one, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
 
 
 def _function_reads(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Names:
@@ -152,7 +168,7 @@ def _function_reads(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -
     outside = _reads([default for default in (*arguments.defaults, *arguments.kw_defaults) if default])
     if isinstance(node, ast.Lambda):
         return outside | (_reads([node.body]) - own)
-    shared = {name for inner in ast.walk(node) if isinstance(inner, ast.Nonlocal) for name in inner.names}
+    shared = {name for inner in walk(node) if isinstance(inner, ast.Nonlocal) for name in inner.names}
     own |= set(bindings(node.body)) - shared
     return outside | _reads(node.decorator_list) | (_reads(node.body) - own)
 
@@ -180,14 +196,30 @@ def _target_names(target: ast.expr) -> Iterator[str]:
         yield from _target_names(target.value)
 
 
+def walk(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and all that lie below it, in no particular order."""
+    pending = [node]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending += children(node)
+
+
 def bindings(nodes: Iterable[ast.AST]) -> dict[str, ast.AST]:
     """Every name that may be bound or deleted in these nodes, with the first node that does it; functions inside are not
     entered."""
     found: dict[str, ast.AST] = {}
+    _note_bindings(nodes, found)
+    return found
+
+
+def _note_bindings(nodes: Iterable[ast.AST], found: dict[str, ast.AST]) -> None:
     for node in nodes:
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            found.setdefault(node.id, node)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Load):
+                found.setdefault(node.id, node)
+            continue
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             found.setdefault(node.name, node)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             for alias in node.names:
@@ -198,10 +230,8 @@ def bindings(nodes: Iterable[ast.AST]) -> dict[str, ast.AST]:
             found.setdefault(node.rest, node)
         if isinstance(node, _COMPREHENSIONS):
             own = bindings([generator.target for generator in node.generators])
-            for name, inner in bindings(ast.iter_child_nodes(node)).items():
+            for name, inner in bindings(children(node)).items():
                 if name not in own:
                     found.setdefault(name, inner)
-        elif not isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
-            for name, inner in bindings(ast.iter_child_nodes(node)).items():
-                found.setdefault(name, inner)
-    return found
+        elif not isinstance(node, _SCOPES):
+            _note_bindings(children(node), found)

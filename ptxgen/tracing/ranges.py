@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from math import gcd
 from typing import NamedTuple, Union
 
-from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.expr import Expr, prove_nonnegative
 
 __all__ = ["Bounds", "Known", "bit_and", "bit_or", "compare_facts", "divide", "fits", "limits", "remainder", "union", "wrapped"]
@@ -56,22 +55,22 @@ def wrapped(expr: Expr, bits: int, within: tuple[int, int]) -> Bounds:
 
 def divide(a: Expr, by: int, within: tuple[int, int]) -> Known:
     """``a // by``, rounded down, for by > 0."""
-    try:
-        return a.floordiv(by)
-    except LayoutError:
-        lo, hi = limits(a, within)
-        whole = a.divisor()
-        return Bounds(lo // by, hi // by, whole // by if whole and whole % by == 0 else 1)
+    exact = a.quotient(by)
+    if exact is not None:
+        return exact
+    lo, hi = limits(a, within)
+    whole = a.divisor()
+    return Bounds(lo // by, hi // by, whole // by if whole and whole % by == 0 else 1)
 
 
 def remainder(a: Expr, by: int, within: tuple[int, int]) -> Known:
     """``a % by``, in 0 .. by - 1, for by > 0 and a >= 0."""
-    try:
-        return a.mod(by)
-    except LayoutError:
-        hi = limits(a, within)[1]
-        divisor = gcd(a.divisor(), by)
-        return Bounds(0, min(by - divisor, hi), divisor)
+    exact = a.remainder(by)
+    if exact is not None:
+        return exact
+    hi = limits(a, within)[1]
+    divisor = gcd(a.divisor(), by)
+    return Bounds(0, min(by - divisor, hi), divisor)
 
 
 def bit_and(a: Expr, mask: int, within: tuple[int, int]) -> Known:

@@ -15,7 +15,7 @@ from typing import Any
 
 from ptxgen.errors import TraceError
 from ptxgen.tracing.builder import Region, Value
-from ptxgen.tracing.liveness import bindings
+from ptxgen.tracing.liveness import bindings, children
 from ptxgen.tracing.provenance import Where, here, user_frame
 from ptxgen.tracing.source import FunctionSource, place_of, source_of, statement_at
 
@@ -136,7 +136,7 @@ _JUMPS: dict[type[ast.AST], tuple[str, str]] = {
 def _check_body(source: FunctionSource, statement: ast.For | ast.With, code: CodeType, what: str, where: Where) -> None:
     if ("stays inside", id(statement)) in source.known:
         return
-    for node in _jumps(statement.body, False):
+    for node in _jumps(statement.body, False) if _has_jumps(source) else ():
         word, legal = _JUMPS[type(node)]
         raise TraceError(
             f"{word} leaves a {what} block",
@@ -154,6 +154,19 @@ def _check_body(source: FunctionSource, statement: ast.For | ast.With, code: Cod
     source.known["stays inside", id(statement)] = True
 
 
+def _has_jumps(source: FunctionSource) -> bool:
+    """Whether there is any in the function itself: in nearly all kernels there is none, and no block is searched."""
+    key = "jumps", id(source.node)
+    if key not in source.known:
+        pending = children(source.node)
+        while pending and type(pending[-1]) not in _JUMPS:
+            node = pending.pop()
+            pending += () if isinstance(node, _FUNCTIONS) else children(node)
+        source.known[key] = bool(pending)
+    found: bool = source.known[key]
+    return found
+
+
 def _jumps(nodes: list[Any], inside_loop: bool) -> Iterator[ast.AST]:
     """Statements that leave these nodes; a break or continue of an inner loop stays inside."""
     for node in nodes:
@@ -165,7 +178,7 @@ def _jumps(nodes: list[Any], inside_loop: bool) -> Iterator[ast.AST]:
             yield from _jumps(node.body, True)
             yield from _jumps([*node.orelse, *(part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))], inside_loop)
         else:
-            yield from _jumps(list(ast.iter_child_nodes(node)), inside_loop)
+            yield from _jumps(children(node), inside_loop)
 
 
 # ---- names that change ------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple, Union
 
 from ptxgen.errors import TraceError
-from ptxgen.tracing.liveness import Liveness, liveness
+from ptxgen.tracing.liveness import Liveness, liveness, walk
 from ptxgen.tracing.provenance import Where
 
 __all__ = [
@@ -57,7 +57,7 @@ def _parsed(text: str) -> dict[tuple[int, str], list[Scope]]:
     """Every function in a file, by the first line and name that its code object has."""
     tree = ast.parse(text)
     found: dict[tuple[int, str], list[Scope]] = {(1, "<module>"): [tree]}
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             found.setdefault((first, node.name), []).append(node)

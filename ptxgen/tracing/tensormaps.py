@@ -50,11 +50,7 @@ class DeclaredTensorMap:
     @property
     def address(self) -> Value:
         """The map's generic address, a ``.u64`` computed once in the prologue: what stands in ``[map, {x, y}]``."""
-        root = self.builder.root.numbered
-        key = "tensor map", self.name
-        if key not in root:
-            root[key] = self._address()
-        found: Value = root[key]
+        found: Value = self.builder.once(("tensor map", self.name), self._address)
         return found
 
     def _address(self) -> Value:

@@ -6,7 +6,6 @@ gives another view of the same storage; whatever part it selects is proved to li
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Union
 
@@ -228,6 +227,8 @@ class View:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        import difflib
+
         near = _ELSEWHERE.get(name) or "".join(f"x.{one}" for one in difflib.get_close_matches(name, _METHODS, n=1))
         raise AttributeError(f"a view has no attribute {name!r}{f'; {near}' if near else ''}")
 
