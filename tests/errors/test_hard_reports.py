@@ -202,18 +202,19 @@ def test_bulk_copy_of_24_bytes_at_run_time():
 
 
 def test_multicast_to_a_block_that_the_cluster_has_not():
-    @px.kernel(grid=1, block=1, target="sm_90")
-    def kernel(A: WIDE):
+    @px.kernel(grid=2, block=1, cluster=2, target="sm_90")
+    def kernel(A: WIDE, mask: px.u16):
         tile = px.shared(BOX, bf16, align=128)
         arrived = px.mbarrier(1)
-        arrived.init()
-        px.fence_mbarrier_init()
-        arrived.arrive_expect_tx(BYTES)
-        px.tile.apply(LOAD + ".multicast::cluster", tile, A.box((0, 0), BOX), arrived, cta_mask=3, scope="thread")  # <- here
-        arrived.wait(0)
+        with px.if_(px.sreg.cluster_ctarank == 0):
+            arrived.init()
+            px.fence_mbarrier_init()
+            arrived.arrive_expect_tx(BYTES)
+            px.tile.apply(LOAD + ".multicast::cluster", tile, A.box((0, 0), BOX), arrived, cta_mask=mask, scope="thread")  # <- here
+            arrived.wait(0)
 
-    reported(kernel, (box(),), """
-<here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster: bulk copy: the mask 0x3 names blocks that a cluster of 1 does not have (block 0, thread 0)
+    reported(kernel, (box(), 5), """
+<here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster: bulk copy: the mask 0x5 names blocks that a cluster of 2 does not have (block 0, thread 0)
 """)
 
 

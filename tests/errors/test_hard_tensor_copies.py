@@ -428,6 +428,20 @@ def test_multicast_without_a_mask():
 """)
 
 
+def test_multicast_without_a_cluster():
+    @px.kernel(grid=1, block=1, target="sm_90")
+    def kernel(A: MATRIX):
+        tile = px.shared((64, 64), bf16, align=128)
+        px.tile.apply(LOAD + ".multicast::cluster", tile, A.box((0, 0), (64, 64)), barrier(), cta_mask=3, scope="thread")  # <- here
+
+    refused(InstructionError, kernel, """
+<here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster: .multicast::cluster names blocks of a cluster, and this kernel declares none
+  line: <source>
+  rule: without the launch attribute cluster= (directive .reqnctapercluster) every block is a cluster of its own (PTX ISA 9.7.10.28.5.2)
+  legal: @px.kernel(cluster=2, ...), or the instruction without .multicast::cluster
+""")
+
+
 def test_mask_without_multicast():
     @px.kernel(grid=2, block=1, cluster=2, target="sm_90")
     def kernel(A: MATRIX):
