@@ -14,7 +14,7 @@ from ptxgen.instructions.registry import Match, lookup
 from ptxgen.instructions.special import SPECIAL, is_special, special_register
 from ptxgen.instructions.types import Type
 
-__all__ = ["NAMED", "Checked", "Given", "allowed_values", "check", "fits", "has_constants"]
+__all__ = ["NAMED", "Checked", "Given", "allowed_values", "check", "check_as", "fits", "has_constants"]
 
 NAMED = {
     "label": "a label",
@@ -154,6 +154,22 @@ def check(opcode: str, given: Sequence[Given]) -> Checked:
                 best = outcome
     assert best is not None  # lookup never returns an empty tuple
     raise best[1]
+
+
+def check_as(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -> Checked:
+    """Hold operands against one form alone: its operand list with these names.
+
+    Raises
+    ------
+    InstructionError
+    """
+    key = (match.opcode, slots, *[one.essence or _essence(one) for one in given])
+    if key not in _accepted:
+        outcome = _check_form(match, slots, given)
+        if not isinstance(outcome, Checked):
+            raise outcome[1]
+        _accepted[key] = match, slots
+    return Checked(match, slots, given)
 
 
 # What was accepted once is accepted again: operand lists by all that the check looks at. Refusals are made anew, for their texts.

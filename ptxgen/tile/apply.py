@@ -11,7 +11,7 @@ import numpy as np
 
 from ptxgen import ir
 from ptxgen.errors import InstructionError, PtxgenError, TraceError
-from ptxgen.instructions.checking import NAMED, Given, check
+from ptxgen.instructions.checking import NAMED, Given, check, check_as
 from ptxgen.instructions.grammar import Slot, condition
 from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match, lookup
@@ -124,7 +124,8 @@ def _bind(
                     constant = _slot(builder, match, slot, values, group)
                     made[slot.name] = constant if slot.name in parameters else stepped(constant, made)
             bound = [made[slot.name] for slot in slots]
-            checked = check(match.opcode, [one.given() for one in bound])
+            given = [one.given() for one in bound]
+            checked = check_as(match, slots, given) if parameters else check(match.opcode, given)
             builder.need(checked.match)
             builder.need_blocks(checked)
             return bound

@@ -477,6 +477,36 @@ def test_stage_that_no_one_proves_to_be_in_range():
 """)
 
 
+def test_cp_async_with_a_policy_of_32_bits():
+    @px.kernel(grid=1, block=32, target="sm_80")
+    def kernel(A: px.Tensor((32, 4), f32, align=16), policy: px.u32):
+        tile = px.shared((32, 4), f32, align=16)
+        px.tile.apply("cp.async.cg.shared.global.L2::cache_hint", tile, A, cache_policy=policy, scope="cta")  # <- here
+
+    refused(InstructionError, kernel, """
+<here>: cp.async.cg.shared.global.L2::cache_hint, operand cache_policy: policy is .u32 where the instruction takes .u64
+  line: <source>
+  rule: a register has the operand's size, and its type or untyped bits (PTX ISA 9.4)
+  legal: a register of .u64, .s64 or .b64
+""")
+
+
+def test_cp_async_with_a_size_of_64_bits():
+    """An operand that is given by its name is held against that name, not against another one that may stand in its place."""
+
+    @px.kernel(grid=1, block=32, target="sm_80")
+    def kernel(A: px.Tensor((32, 4), f32, align=16), size: px.u64):
+        tile = px.shared((32, 4), f32, align=16)
+        px.tile.apply("cp.async.cg.shared.global", tile, A, src_size=size, scope="cta")  # <- here
+
+    refused(InstructionError, kernel, """
+<here>: cp.async.cg.shared.global, operand src_size: size is .u64 where the instruction takes .u32
+  line: <source>
+  rule: a register has the operand's size, and its type or untyped bits (PTX ISA 9.4)
+  legal: a register of .u32, .s32 or .b32, or a constant (0 to 16)
+""")
+
+
 # ---- shuffles, votes, reductions ------------------------------------------------------------------------------------------
 
 
