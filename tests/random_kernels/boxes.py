@@ -17,6 +17,7 @@ FIELDS = {
     "box": Several(range(1, 10), 5),
     "starts": Several([*range(21), *range(-6, 0)], 15),
     "ends": Several(range(21), 15),
+    "stored": ["", ".add", ".max"],
     "order": Several(range(4), 4),
     "span": SPANS,
     "steps": range(1, 4),
@@ -24,6 +25,8 @@ FIELDS = {
 }
 
 _LINES = 96  # at most, in a box
+_REDUCED = {"": (), ".add": ("s32", "u64", "f16", "bf16", "f32"), ".max": ("s32", "u64", "f16", "bf16")}
+_COMBINED: dict[str, Any] = {"": lambda there, arriving: arriving, ".add": np.add, ".max": np.maximum}
 
 
 def within(corner: Any, box: Any, shape: Any) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
@@ -41,8 +44,10 @@ def smaller(values: Any, product: int) -> list[int]:
     return found
 
 
-def build(dtype: str, rank: int, extents: Any, box: Any, starts: Any, ends: Any, order: Any, span: int, steps: int, stages: int) -> Case:
-    """One warp loads a box a step, another copies it out of shared memory and stores it to another place of another tensor.
+def build(
+    dtype: str, rank: int, extents: Any, box: Any, starts: Any, ends: Any, stored: str, order: Any, span: int, steps: int, stages: int
+) -> Case:
+    """One warp loads a box a step, another copies it out of shared memory and stores it, or adds it, to a place of another tensor.
 
     The outer axes are permuted by a view. What is read of a box beyond the tensor is zero, and what is written there is not.
     """
@@ -65,7 +70,8 @@ def build(dtype: str, rank: int, extents: Any, box: Any, starts: Any, ends: Any,
     word, bare = f"b{element.bits}", getattr(px, f"b{element.bits}")
     dims = [px.dim(f"d{axis}") for axis in range(outer)] + [px.dim(f"d{outer}", multiple_of=unit)]
     load = f"cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-    store = f"cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group"
+    stored = stored if dtype in _REDUCED[stored] else ""
+    store = f"cp.{'reduce.' if stored else ''}async.bulk.tensor.{rank}d.global.shared::cta{stored}.tile.bulk_group"
 
     @px.kernel(grid=1, block=64, target="sm_90")
     def kernel(
@@ -114,14 +120,15 @@ def build(dtype: str, rank: int, extents: Any, box: Any, starts: Any, ends: Any,
                 ring.advance()
 
     rng = np.random.default_rng(3)
-    stored = [seen[axes.index(axis)] for axis in range(rank)]
-    a, b = (rng.integers(1, 100, stored).astype(numpy_of(dtype)) for _ in range(2))
+    shape = [seen[axes.index(axis)] for axis in range(rank)]
+    a, b = (rng.integers(1, 60, shape).astype(numpy_of(dtype)) for _ in range(2))
     wanted, copied = b.copy(), np.zeros((steps, *box), a.dtype)
     for step in range(steps):
         there, here = within(corners[step], box, seen)
         copied[step][here] = a.transpose(axes)[there]
         there, here = within(targets[step], box, seen)
-        wanted.transpose(axes)[there] = copied[step][here]
+        into = wanted.transpose(axes)
+        into[there] = _COMBINED[stored](into[there], copied[step][here]).astype(a.dtype)
     c = np.zeros((steps, lines, box[-1]), a.dtype)
     places = np.array([corners, targets], np.int32)
     return Case(kernel, (a, b, c, places), {1: wanted, 2: copied.reshape(c.shape)})

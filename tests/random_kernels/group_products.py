@@ -23,7 +23,7 @@ FIELDS = {
     "types": PRODUCTS,
     "scope": ["warpgroup", "cta"],
     "groups": [1, 2],
-    "columns": [8, 16, 24, 32, 40, 48, 56, 64, 80, 88, 104, 128],
+    "columns": [8, 16, 24, 32, 40, 48, 56, 64, 80, 88, 104, 128, 192, 256],
     "repeats": [(m, n, s) for m in (1, 2) for n in (1, 2) for s in (1, 2, 3, 4)],
     "spans": [(a, b) for a in SPANS for b in SPANS],
     "majors": [("k", "k"), ("k", "mn"), ("mn", "k"), ("mn", "mn")],
@@ -47,6 +47,8 @@ def build(
     """Each warpgroup multiplies rows of its own by B, at scope "cta" by columns of its own: C (groups * m * 64, n * columns) [+]= A B^T."""
     of_c, of_a, of_b = types
     m, n, s = repeats
+    if m * n * columns > 256:
+        m = n = 1  # a thread has registers for no more
     bits = getattr(px, of_a).bits
     if bits == 8 and of_c == "s32" and columns > 32:
         columns -= columns % 16  # what integers are multiplied by

@@ -73,7 +73,7 @@ def test_moves_of_matrices(turned, span):
 
 BOX = {
     "dtype": "f16", "rank": 3, "extents": (7, 5, 1, 1, 2), "box": (3, 2, 1, 1, 1), "starts": (-1, 4, 0, 0, 1) * 3,
-    "ends": (5, 0, 0, 0, 2) * 3, "order": (1, 0, 2, 3), "span": 32, "steps": 2, "stages": 2,
+    "ends": (5, 0, 0, 0, 2) * 3, "order": (1, 0, 2, 3), "span": 32, "steps": 2, "stages": 2, "stored": "",
 }  # fmt: skip
 
 
