@@ -5,7 +5,9 @@ from __future__ import annotations
 from ptxgen.instructions.language import Rule, out, source
 from ptxgen.instructions.tiles import Atom, Tile
 
-__all__ = ["BYTES", "COLLECTIVE", "FRAGMENTS", "IN_BYTES", "OPERANDS", "PRODUCT", "SAME_ACCUMULATOR", "TILE", "product_tile"]
+__all__ = [
+    "BYTES", "COLLECTIVE", "FRAGMENTS", "IN_BYTES", "OPERANDS", "PRODUCT", "SAME_ACCUMULATOR", "TILE", "WORDS", "halved", "product_tile",
+]  # fmt: skip
 
 COLLECTIVE = {
     ".sync": "Waits until all threads of the warp have come here.",
@@ -75,6 +77,22 @@ IN_BYTES = {
     "a": Atom("m, k", FRAGMENTS["a"].layout, element=".atype if .atype in .e4m3 .e5m2 else b8", repeats="* M K"),
     "b": Atom("n, k", FRAGMENTS["b"].layout, element=".btype if .btype in .e4m3 .e5m2 else b8", repeats="* N K"),
 }
+
+WORDS = "S[32 : 1@laneid]"
+"""A word of each lane, whose bits the instruction takes from the lanes that another operand selects."""
+
+
+def halved(fragments: dict[str, Atom]) -> dict[str, Atom]:
+    """The fragments of a product with a sparse a: the half that is kept lies as a dense a of half the k, and each lane gives metadata."""
+    return {
+        **fragments,
+        "a": Atom(
+            "m, k // 2", "S[((i, 8), (h // 2, 4, e)) : ((e, 4@laneid), (i*e, 1@laneid, 1))]", element=fragments["a"].element,
+            repeats="* M K",
+        ),
+        "e": Atom("32", WORDS, element="b32", repeats="* M K"),
+    }  # fmt: skip
+
 
 SAME_ACCUMULATOR = (
     Rule("the accumulator has the type of the result", when=".dtype in .f16", need=".ctype in .f16"),

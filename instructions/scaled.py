@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ptxgen.instructions.fragments import OPERANDS, PRODUCT
+from ptxgen.instructions.fragments import FRAGMENTS, IN_BYTES, OPERANDS, PRODUCT, WORDS, product_tile
 from ptxgen.instructions.language import Operand, Rule, Since, instruction, source
+from ptxgen.instructions.tiles import Atom
 
-__all__ = ["SCALED", "exact_factors", "scales"]
+__all__ = ["SCALED", "exact_factors", "scaled_fragments", "scales"]
 
 SCALED = {
     **PRODUCT,
@@ -26,9 +27,9 @@ SCALED = {
 def scales(bytes: range) -> dict[str, Operand]:
     """The scales of both factors, and which byte of which lanes' registers holds them: `bytes` are the first bytes allowed."""
     return {
-        "scale_a": source("b32", immediate=False),
+        "scale_a": source("b32", immediate=False, braceable=True),
         "selector_a": source("u16", vector=2, values=(bytes, range(2))),
-        "scale_b": source("b32", immediate=False),
+        "scale_b": source("b32", immediate=False, braceable=True),
         "selector_b": source("u16", vector=2, values=(bytes, range(4))),
     }
 
@@ -41,6 +42,18 @@ def exact_factors(elements: int) -> dict[str, Operand]:
         "b": source("b32", vector=f"n(.shape) * k(.shape) / {32 * elements}", braced=True, immediate=False, exact=True),
     }
 
+
+def scaled_fragments(fragments: dict[str, Atom]) -> dict[str, Atom]:
+    """Fragments with the words of scales of the lanes; the selectors say which lanes' words and which of their bytes are taken."""
+    return {
+        **fragments,
+        "scale_a": Atom("32", WORDS, element="b32", repeats="* M K"),
+        "scale_b": Atom("32", WORDS, element="b32", repeats="* N K"),
+    }
+
+
+# Elements of 4 bits fill their registers, unlike those beside wider ones.
+_TILES = {4: product_tile("4", scaled_fragments(IN_BYTES)), 8: product_tile("8", scaled_fragments(FRAGMENTS))}
 
 # The second line is how compilers write it.
 _SYNTAX = """
@@ -69,6 +82,7 @@ mma_scaled_1x = instruction(
     operands={**exact_factors(4), **scales(range(4))},
     since=_SINCE,
     issuer="warp",
+    tile=_TILES[4],
     meaning=SCALED,
 )
 
@@ -91,6 +105,7 @@ mma_scaled_2x = instruction(
     rules=(Rule(".kind::mxf4nvf4 says how many scales there are", when=".kind in .kind::mxf4nvf4", need=".scale_vec_size"),),
     since=_SINCE,
     issuer="warp",
+    tile=_TILES[8],
     meaning=SCALED,
 )
 
@@ -112,5 +127,6 @@ mma_scaled_4x = instruction(
     operands={**exact_factors(8), **scales(range(1))},
     since=(*_SINCE, Since("9.1", when=".stype in .ue8m0")),
     issuer="warp",
+    tile=_TILES[8],
     meaning=SCALED,
 )

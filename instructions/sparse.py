@@ -5,9 +5,9 @@ The ISA's one section is several entries here, by how many lanes of four give th
 
 from __future__ import annotations
 
-from ptxgen.instructions.fragments import BYTES, OPERANDS, PRODUCT, SAME_ACCUMULATOR
+from ptxgen.instructions.fragments import BYTES, FRAGMENTS, IN_BYTES, OPERANDS, PRODUCT, SAME_ACCUMULATOR, halved, product_tile
 from ptxgen.instructions.language import Operand, Rule, Since, immediate, instruction, source
-from ptxgen.instructions.scaled import SCALED, exact_factors, scales
+from ptxgen.instructions.scaled import SCALED, exact_factors, scaled_fragments, scales
 
 _SECTION = "9.7.16.6.3"
 _SPARSE = {
@@ -25,6 +25,9 @@ def _operands(selectors: range, dense: dict[str, Operand] = OPERANDS) -> dict[st
     half = source(a.type, vector=f"{a.vector} / 2", braced=True, immediate=False, exact=a.exact)
     return {**dense, "a": half, "e": source("u32", immediate=False), "selector": immediate("u32", selectors)}
 
+
+_TILE = product_tile("32 // bits(.atype)", halved(FRAGMENTS))
+_BYTES_TILE = product_tile("4", halved(IN_BYTES))
 
 _LINE = "mma.spvariant.sync.aligned.shape.row.col.dtype.atype.btype.ctype d, a, b, c, e, selector;"
 _INTEGER_LINE = "mma.spvariant.sync.aligned.shape.row.col{.satfinite}.dtype.atype.btype.ctype d, a, b, c, e, selector;"
@@ -57,6 +60,7 @@ mma_sparse_one = instruction(
     ),
     since=_SINCE,
     issuer="warp",
+    tile=_TILE,
     meaning=_SPARSE,
 )  # fmt: skip
 
@@ -82,6 +86,7 @@ mma_sparse_two = instruction(
     ),
     since=_SINCE,
     issuer="warp",
+    tile=_TILE,
     meaning=_SPARSE,
 )  # fmt: skip
 
@@ -109,6 +114,7 @@ mma_sparse_f8 = instruction(
         Since("8.7", "sm_120f", when=".dtype in .f16"),
     ),
     issuer="warp",
+    tile=_TILE,
     meaning=_SPARSE,
 )
 
@@ -135,6 +141,7 @@ mma_sparse_f8f6f4 = instruction(
         Since("8.7", "sm_120f", when=".dtype in .f16 or .atype in .e3m2 .e2m3 .e2m1 or .btype in .e3m2 .e2m3 .e2m1"),
     ),
     issuer="warp",
+    tile=_BYTES_TILE,
     meaning=_SPARSE,
 )
 
@@ -160,6 +167,7 @@ mma_sparse_integer_two = instruction(
     ),
     since=_SINCE,
     issuer="warp",
+    tile=_TILE,
     meaning=_SPARSE,
 )
 
@@ -185,6 +193,7 @@ mma_sparse_integer_all = instruction(
     ),
     since=_SINCE,
     issuer="warp",
+    tile=_TILE,
     meaning=_SPARSE,
 )
 
@@ -194,6 +203,9 @@ _SCALED_SYNTAX = """
     mma.sp::ordered_metadata.sync.aligned.kind.block_scale{.scale_vec_size}.shape.row.col.dtype.atype.btype.ctype.stype
         d, a, b, c, e, selector, scale_a, selector_a, scale_b, selector_b;
 """
+_SCALED_TILES = {
+    4: product_tile("4", scaled_fragments(halved(IN_BYTES))), 8: product_tile("8", scaled_fragments(halved(FRAGMENTS))),
+}  # fmt: skip
 _SCALED = {**SCALED, ".sp::ordered_metadata": _SPARSE[".sp::ordered_metadata"]}
 
 mma_sparse_scaled_1x = instruction(
@@ -214,6 +226,7 @@ mma_sparse_scaled_1x = instruction(
     operands={**_operands(range(1), exact_factors(4)), **scales(range(4))},
     since=(Since("8.7", "sm_120f"),),
     issuer="warp",
+    tile=_SCALED_TILES[4],
     meaning=_SCALED,
 )
 
@@ -236,6 +249,7 @@ mma_sparse_scaled_2x = instruction(
     rules=(Rule(".kind::mxf4nvf4 says how many scales there are", when=".kind in .kind::mxf4nvf4", need=".scale_vec_size"),),
     since=(Since("8.7", "sm_120a sm_121a"),),
     issuer="warp",
+    tile=_SCALED_TILES[8],
     meaning=_SCALED,
 )
 
@@ -257,5 +271,6 @@ mma_sparse_scaled_4x = instruction(
     operands={**_operands(range(1), exact_factors(8)), **scales(range(1))},
     since=(Since("8.7", "sm_120a sm_121a"), Since("9.1", when=".stype in .ue8m0")),
     issuer="warp",
+    tile=_SCALED_TILES[8],
     meaning=_SCALED,
 )

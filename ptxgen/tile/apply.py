@@ -326,8 +326,11 @@ def _check_tile_form(match: Match, name: str) -> None:
 
 
 def _scalar(builder: Builder, match: Match, slot: Slot, contract: Operand, value: Any) -> tuple[ir.Operand, Given]:
-    """A traced scalar as it is, for the contract to judge; a Python number as an exact constant of the operand's type."""
+    """A traced scalar as it is, for the contract to judge; a Python number as an exact constant of the operand's type; several in braces."""
     where = here()
+    if isinstance(value, (tuple, list)):
+        parts = [_scalar(builder, match, slot, contract, one) for one in value]
+        return ir.Vec(tuple([part for part, _ in parts])), Given.vector(tuple([described for _, described in parts]))
     if hasattr(value, "__ptxgen_value__") and not isinstance(value, Value):
         value = value.__ptxgen_value__(builder)
     if contract.kind == "predicate" and contract.immediate and isinstance(value, int) and value in (0, 1):

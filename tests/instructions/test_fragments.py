@@ -89,10 +89,10 @@ def expected(formula: Formula, shape: tuple[int, int]) -> tuple[np.ndarray, np.n
     return lanes, slots
 
 
-def opcodes(name: str) -> list[Match]:
+def opcodes(name: str, family: str = "matrix") -> list[Match]:
     """Every legal opcode of the entries whose name begins so and that have a tile form."""
     found = []
-    for entry in family_entries("matrix"):
+    for entry in family_entries(family):
         if entry.name.startswith(name) and entry.tile is not None:
             for form in forms(entry):
                 found += [Match(form.opcode(bound), form, bound) for bound in form.combinations()]
@@ -154,6 +154,39 @@ def test_four_products_of_eight_lanes_each(match: Match) -> None:
                 row = (lane & 1) + (i & 2) + high if wide else lane % 4 + high
                 column = (i & 4) + (lane & 2) + (i & 1) if wide else i
                 assert (layouts[name][0][q, row, column], layouts[name][1][q, row, column]) == (lane, i)
+
+
+OTHERS = opcodes("mma", "sparse") + opcodes("mma", "scaled")
+
+
+def test_every_sparse_and_scaled_product_is_a_tile_operation() -> None:
+    entries = [*family_entries("sparse"), *family_entries("scaled")]
+    assert len(entries) == 12 and all(entry.tile is not None for entry in entries)
+    assert len(OTHERS) > 400
+
+
+@pytest.mark.parametrize("match", [match for match in OTHERS if ".satfinite" not in match.bindings], **by_opcode)
+def test_sparse_and_scaled_products_hold_their_elements_where_the_isa_says(match: Match) -> None:
+    """ISA 9.7.16.6.2: a row's elements that are kept lie one behind the other, as those of a dense a of half the k; b as in dense products."""
+    m, n, k = map(int, re.findall(r"\d+", match.value(".shape")))
+    kind = match.value(".kind")
+    bits = 4 if kind.startswith("kind::mxf4") else 8 if kind else match.type(".atype").bits
+    e, kept = 32 // bits, k // 2 if ".sp" in match.opcode else k
+    formulas: dict[str, tuple[Formula, tuple[int, int]]] = {
+        "a": (lambda g, t, i: (g + 8 * (i // e % 2), t * e + i % e + 4 * e * (i // (2 * e))), (m, kept)),
+        "b": (lambda g, t, i: (t * e + i % e + 4 * e * (i // e), g), (k, n)),
+        "c": (RESULT[m], (m, n)),
+        "d": (RESULT[m], (m, n)),
+    }
+    for operand, (formula, extents) in formulas.items():
+        lanes, slots = owners(match, operand)
+        found = expected(formula, extents)
+        assert [np.array_equal(one, other.T if operand == "b" else other) for one, other in zip((lanes, slots), found)] == [True, True]
+        registers = match.count(match.entry.operands[operand].vector)
+        assert registers == -(-(slots.max() + 1) * match.type(match.entry.tile.atoms[operand].element).bits // 32)  # type: ignore[union-attr]
+    for operand in {"e", "scale_a", "scale_b"} & set(match.entry.operands):
+        lanes, slots = owners(match, operand)
+        assert lanes.tolist() == list(range(32)) and not slots.any()
 
 
 MOVES = opcodes("ldmatrix") + opcodes("stmatrix")

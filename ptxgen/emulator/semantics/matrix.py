@@ -31,7 +31,7 @@ ROWS = 8
 """Rows of a matrix that ldmatrix and stmatrix move; a row has four words of 32 bits."""
 
 
-def _aligned(low: Lowering, gets: list[Get], compute: Callable[..., tuple[Array, ...]], puts: list[Put]) -> Control:
+def aligned(low: Lowering, gets: list[Get], compute: Callable[..., tuple[Array, ...]], puts: list[Put]) -> Control:
     """An instruction that the whole warp executes: what `gets` read goes through `compute` to `puts`."""
     assert isinstance(low.statement, Instruction)
     statement = low.statement
@@ -150,7 +150,7 @@ def lower_load(low: Lowering) -> Control:
             matrices = _transposed(matrices)
         return tuple(members.collect(matrices[:, number].reshape(members.rows, WARP)) for number in range(count))
 
-    return _aligned(low, [address], compute, puts)
+    return aligned(low, [address], compute, puts)
 
 
 def _widened(rows: Array, bits: int) -> Array:
@@ -189,7 +189,7 @@ def lower_store(low: Lowering) -> Control:
         wave.memory.store(access, where, list(np.ascontiguousarray(words.T)), threads, len(threads))
         return ()
 
-    return _aligned(low, [address, *gets], compute, [])
+    return aligned(low, [address, *gets], compute, [])
 
 
 @control("matrix", "movmatrix")
@@ -199,7 +199,7 @@ def lower_transpose(low: Lowering) -> Control:
     def compute(wave: Wave, members: Members, a: Array) -> tuple[Array, ...]:
         return (members.collect(_transposed(members.spread(a).reshape(-1, ROWS, 4)).reshape(-1, WARP)),)
 
-    return _aligned(low, [low.source(low.named["a"], b32)], compute, [low.target(low.named["d"], b32)])
+    return aligned(low, [low.source(low.named["a"], b32)], compute, [low.target(low.named["d"], b32)])
 
 
 # ---- products ---------------------------------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ def lower_product(low: Lowering) -> Control:
         result = product(left, right, fragment_c(registers[second:], accumulator, halves))
         return tuple(members.collect(one) for one in registers_of_d(result, accumulator, halves))
 
-    return _aligned(low, [get for group in groups for get in group], compute, puts)
+    return aligned(low, [get for group in groups for get in group], compute, puts)
 
 
 # ---- four products of m8n8k4 ------------------------------------------------------------------------------------------
@@ -349,4 +349,4 @@ def lower_quarters(low: Lowering) -> Control:
         words = np.ascontiguousarray(sums[:, quarter, rows, columns]).view(np.uint32)
         return tuple(members.collect(np.ascontiguousarray(words[..., number])) for number in range(words.shape[-1]))
 
-    return _aligned(low, [get for group in groups for get in group], compute, puts)
+    return aligned(low, [get for group in groups for get in group], compute, puts)
