@@ -10,7 +10,7 @@ import numpy as np
 from ptxgen.emulator.frames import Frame
 from ptxgen.emulator.operands import Array, Get, Put, constant, dtype_of, read_register, sink, write_register
 from ptxgen.emulator.scopes import Location, Scope
-from ptxgen.emulator.threads import special_register
+from ptxgen.emulator.threads import WARP, special_register
 from ptxgen.emulator.variables import element_bytes
 from ptxgen.instructions.checking import Given, check
 from ptxgen.instructions.errors import InstructionError
@@ -99,6 +99,8 @@ class Lowering:
         if isinstance(operand, Sink):
             return Given("sink", "_")
         if isinstance(operand, (Sym, SymbolRef)):
+            if operand.name == "WARP_SZ":
+                return Given("int", operand.name, value=WARP)
             location = self.scope.variable(operand.name)
             return Given("symbol", operand.name, space="" if location is None else location.space)
         raise self.refuse(f"the emulator has no operand {operand!r}")
@@ -187,7 +189,9 @@ class Lowering:
         return get
 
     def _symbol_source(self, operand: Sym | SymbolRef, of: Type) -> Get:
-        """The address of a variable or function as a value."""
+        """The address of a variable or function as a value, or ``WARP_SZ``."""
+        if operand.name == "WARP_SZ":
+            return constant(Int(WARP), of)
         offset = operand.offset if isinstance(operand, SymbolRef) else 0
         dtype = dtype_of(of)
         function = self.code.program.function_address(operand.name)

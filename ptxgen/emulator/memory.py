@@ -222,6 +222,8 @@ class Memory:
         if not space:
             return self._generic(access, address, index, count)
         region = self.spaces.get(space) if space != "global" else access.hint or self._below(address)
+        if region is None and space == "global":
+            return self._split(access, region, np.broadcast_to(address, count), index)
         if region is None:
             self._fault(access, np.arange(count), np.broadcast_to(address, count), index, None)
             return []
@@ -260,16 +262,25 @@ class Memory:
             word = word + (instance if index is None else instance[index]) * (region.stride >> access.shift)
         return word
 
-    def _split(self, access: Access, only: Region, address: Array, index: Any) -> list[Piece]:
+    def _split(self, access: Access, only: Region | None, address: Array, index: Any) -> list[Piece]:
         """The slow path: find each thread's region, report what faults."""
-        if access.space == "shared" and (address >> CLUSTER_SHIFT).any():
-            return self._remote(access, only, address, index)
         if access.space != "global":
+            assert only is not None
+            if access.space == "shared" and (address >> CLUSTER_SHIFT).any():
+                return self._remote(access, only, address, index)
             return self._piece(access, only, np.arange(len(address)), address, index)
+        # Constant variables lie in global memory too: compilers take any pointer that they loaded for one to there.
+        constant = (address >> WINDOW_SHIFT == WINDOWS["const"] >> WINDOW_SHIFT) & ("const" in self.spaces)
         pieces = []
+        if constant.any():
+            chosen = np.flatnonzero(constant)
+            pieces += self._piece(access.within("const"), self.spaces["const"], chosen, address[chosen] - WINDOWS["const"], index)
+        if not self.globals and not constant.all():
+            self._fault(access, np.flatnonzero(~constant), address[~constant], index, None)
+            return pieces
         owner = np.maximum(np.searchsorted(self._starts, address, side="right") - 1, 0)
-        for which in np.unique(owner):
-            chosen = np.flatnonzero(owner == which)
+        for which in np.unique(owner[~constant]):
+            chosen = np.flatnonzero((owner == which) & ~constant)
             pieces += self._piece(access, self.globals[int(which)], chosen, address[chosen], index)
         return pieces
 

@@ -38,7 +38,7 @@ extern "C" __global__ void parts(const unsigned *x, unsigned *y) {
 extern "C" __global__ void video(const unsigned *x, unsigned *y) {
     int i = threadIdx.x;
     unsigned a = x[i], b = x[i + 32], r;
-    asm("vadd.s32.u32.s32.sat %0, %1.b0, %2.h1, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(3));
+    asm("vadd.s32.u32.s32.sat.add %0, %1.b0, %2.h1, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(3));
     y[3 * i] = r;
     asm("vmad.s32.u32.u32.shr7 %0, %1.b1, %2.b2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(5));
     y[3 * i + 1] = r;
