@@ -100,13 +100,14 @@ class Match:
     ----------
     opcode : str
     form : Form
+    entry : Entry
     bindings : dict
         Qualifier -> value with its dot.
     version, targets
         First PTX version and the targets that have this variant.
     """
 
-    __slots__ = ("bindings", "form", "opcode", "targets", "version")
+    __slots__ = ("bindings", "entry", "form", "opcode", "targets", "version")
 
     version: Version
     targets: frozenset[str]
@@ -114,12 +115,9 @@ class Match:
     def __init__(self, opcode: str, form: Form, bindings: Bindings) -> None:
         self.opcode = opcode
         self.form = form
+        self.entry = form.entry
         self.bindings = bindings
         self.version, self.targets = availability(form, bindings)
-
-    @property
-    def entry(self) -> Entry:
-        return self.form.entry
 
     def type(self, expression: str = ".type") -> Type:
         """The type that a type expression of the contract means here."""

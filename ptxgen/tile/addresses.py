@@ -167,10 +167,20 @@ class Addresses(Anchor):
 
     def _written(self) -> list[ir.Address]:
         self._bases.clear()
-        write = self._address if self.separable else self._runtime_swizzle
-        addresses = [write(repeat) for repeat in range(self.linear.shape[1])]
+        repeats = range(self.linear.shape[1])
+        if self.separable:
+            addresses = self._all_behind(self._address(0)) or [self._address(repeat) for repeat in repeats]
+        else:
+            addresses = [self._runtime_swizzle(repeat) for repeat in repeats]
         self._prove(addresses)
         return addresses
+
+    def _all_behind(self, first: ir.Address) -> list[ir.Address]:
+        """The first address and what lies behind it, where that is the same for every thread in all repeats, as it nearly always is."""
+        steps = [step for step in self.steps if step is not None and _encodable(first.offset + step)]
+        if self.symbols or len(steps) < len(self.steps):
+            return []
+        return [ir.Address(first.base, first.offset + step) for step in steps]
 
     def _prove(self, addresses: list[ir.Address]) -> None:
         """Evaluate the text that was written, in all threads of the first CTA, and compare it with the table."""
@@ -184,11 +194,11 @@ class Addresses(Anchor):
             wanted = wanted + values[:threads] // self.unit * factor
         if self.swizzle is not None:
             wanted = self.swizzle.apply_bytes(wanted)
-        repeats: dict[ir.Operand, list[int]] = {}
+        repeats: dict[int, list[int]] = {}  # by the identity of the base
         for repeat, address in enumerate(addresses):
-            repeats.setdefault(address.base, []).append(repeat)
-        for base, own in repeats.items():
-            value = evaluator.value(base)
+            repeats.setdefault(id(address.base), []).append(repeat)
+        for own in repeats.values():
+            value = evaluator.value(addresses[own[0]].base)
             if value is None:
                 continue
             found = _at(value, rows) + [addresses[one].offset for one in own]
@@ -201,9 +211,6 @@ class Addresses(Anchor):
                 raise mismatch(repr(self.view), int(rows[at]), own[one], int(found[at, one]), int(due[at, one]))
 
     def _address(self, repeat: int) -> ir.Address:
-        first, behind = self._bases.get((0, ())), self.steps[repeat]
-        if first is not None and behind is not None and not self.symbols and _encodable(first[1] + behind):  # as nearly all are
-            return ir.Address(first[0], first[1] + behind)  # type: ignore[arg-type]
         moved = self._moved(repeat)
         for (other, other_moved), (base, start) in self._bases.items():
             if other_moved != moved:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Opcode", "ptx", "sink"]
 
 Described = tuple[ir.Operand, Given]
+_SINK: Described = ir.Sink(), Given("sink", "_")
 
 
 class _SinkMark:
@@ -260,8 +261,6 @@ def _check_guard(builder: Builder, opcode: str, given: Any, where: Where) -> Non
 
 
 def _check_same(builder: Builder, match: Match, name: str, given: Any) -> None:
-    if match.entry.issuer == "thread":
-        return
     from ptxgen.tile.group import check_same
 
     for one in given if isinstance(given, (tuple, list)) else (given,):
@@ -285,12 +284,14 @@ def _check_issuers(builder: Builder, opcode: str, match: Match, where: Where) ->
 def _emit_as(
     builder: Builder, opcode: str, reading: _Reading, given: tuple[Any, ...], guard: ir.Guard | None, out: Any, where: Where
 ) -> Any:
-    described: list[Described | None] = [(ir.Sink(), Given("sink", "_"))] * len(reading.slots)
+    described = [_SINK] * len(reading.slots)
+    together = reading.match.entry.issuer != "thread"
     written: list[Register] = []
     for at, one in zip(reading.inputs, given):
         slot = reading.slots[at]
         described[at] = _input(builder, reading.match, slot, one, where)
-        _check_same(builder, reading.match, slot.name, one)
+        if together:
+            _check_same(builder, reading.match, slot.name, one)
         if at in reading.changed:
             written.extend(_mutable(builder, one, f"operand {slot.name}", where))
     results: list[Scalar] = []
@@ -301,7 +302,7 @@ def _emit_as(
         else:
             described[at] = _given_result(builder, reading.match, slot, types, out, written, where)
     _check_issuers(builder, opcode, reading.match, where)
-    builder.emit(opcode, [one for one in described if one is not None], guard=guard, where=where)
+    builder.emit(opcode, described, guard=guard, where=where)
     for register in written:
         register.written()
     if out is not None:
@@ -349,7 +350,7 @@ def _given_result(
     parts: list[Described] = []
     for one in items:
         if one is sink:
-            parts.append((ir.Sink(), Given("sink", "_")))
+            parts.append(_SINK)
             continue
         (register,) = _mutable(builder, one, "out=", where)
         written.append(register)
@@ -401,7 +402,7 @@ def _scalar(builder: Builder, match: Match, contract: language.Operand | None, g
         parts = [_scalar(builder, match, contract, one, where) for one in given]
         return _vector(tuple(part[0] for part in parts), tuple(part[1] for part in parts))
     if given is sink:
-        return ir.Sink(), Given("sink", "_")
+        return _SINK
     if hasattr(given, "__ptxgen_value__"):  # a named dim
         return operand(builder, given.__ptxgen_value__(builder), where)
     if isinstance(given, str):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import chain
 
 from ptxgen import ir
 from ptxgen.tracing.builder import Builder
@@ -16,16 +17,15 @@ __all__ = ["tidy"]
 
 def tidy(builder: Builder) -> None:
     """Clean up `builder.prologue` and `builder.body` in place."""
-    rows = [(statement, _named(statement)) for statement in (*builder.prologue, *builder.body)]
-    gone = _unread(builder, rows)
+    statements = [*builder.prologue, *builder.body]
+    named, ends = _named(statements)
+    gone = _unread(builder, statements, named, ends)
     if gone:
-        builder.prologue[:] = [one for one in builder.prologue if id(one) not in gone]
-        builder.body[:] = [one for one in builder.body if id(one) not in gone]
-        rows = [row for row in rows if id(row[0]) not in gone]
-    _renumber(builder, [register.name for _, named in rows for register in named])
-
-
-_Row = tuple[ir.Statement, list[ir.Reg]]
+        for part in (builder.prologue, builder.body):
+            part[:] = [one for one in part if id(one) not in gone]
+        kept = (named[start:end] for one, start, end in zip(statements, [0, *ends], ends) if id(one) not in gone)
+        named = list(chain.from_iterable(kept))
+    _renumber(builder, named)
 
 
 def _registers(operands: Iterable[ir.Operand], found: list[ir.Reg]) -> None:
@@ -35,7 +35,10 @@ def _registers(operands: Iterable[ir.Operand], found: list[ir.Reg]) -> None:
         if kind is ir.Reg:
             found.append(operand)  # type: ignore[arg-type]
         elif isinstance(operand, ir.Address):
-            _registers((operand.base, *operand.rest), found)
+            if isinstance(operand.base, ir.Reg):
+                found.append(operand.base)
+            if operand.rest:
+                _registers(operand.rest, found)
         elif isinstance(operand, ir.Vec):
             _registers(operand.items, found)
         elif isinstance(operand, ir.Pair):
@@ -44,35 +47,44 @@ def _registers(operands: Iterable[ir.Operand], found: list[ir.Reg]) -> None:
             found.append(operand.reg)
 
 
-def _named(statement: ir.Statement) -> list[ir.Reg]:
-    """Every register that stands in a statement, in the order of the text."""
+def _named(statements: Iterable[ir.Statement]) -> tuple[list[str], list[int]]:
+    """The name of every register that stands in a statement, in the order of the text; how many there are up to each statement's end."""
     found: list[ir.Reg] = []
+    ends: list[int] = []
+    for statement in statements:
+        _note(statement, found)
+        ends.append(len(found))
+    return [register.name for register in found], ends
+
+
+def _note(statement: ir.Statement, found: list[ir.Reg]) -> None:
     if isinstance(statement, ir.Instruction):
         if statement.guard is not None:
             found.append(statement.guard.reg)
         _registers(statement.operands, found)
     elif isinstance(statement, ir.Block):  # a call, with what carries its arguments and results
         for inner in statement.body:
-            found += _named(inner)
-    return found
+            _note(inner, found)
 
 
-def _unread(builder: Builder, rows: list[_Row]) -> set[int]:
+def _unread(builder: Builder, statements: list[ir.Statement], named: list[str], ends: list[int]) -> set[int]:
     """The identities of pure instructions whose results nothing reads, or only such instructions."""
-    makers: dict[str, _Row] = {}
-    reads = Counter([register.name for _, named in rows for register in named])
-    for row in rows if builder.droppable else ():
-        target = _droppable(builder, row[0])
+    if not builder.droppable:
+        return set()
+    makers: dict[str, int] = {}
+    reads = Counter(named)
+    for at, statement in enumerate(statements):
+        target = _droppable(builder, statement)
         if target is not None and target not in makers:  # what comes after the definition reads: bar.sync of a register
-            makers[target] = row
+            makers[target] = at
             reads[target] -= 1
     unread = [name for name in makers if not reads[name]]
     gone: set[int] = set()
     while unread:
         target = unread.pop()
-        maker, named = makers[target]
-        gone.add(id(maker))
-        for name in [register.name for register in named]:
+        at = makers[target]
+        gone.add(id(statements[at]))
+        for name in named[ends[at - 1] if at else 0 : ends[at]]:
             if name != target:
                 reads[name] -= 1
                 if not reads[name] and name in makers:
