@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from math import gcd
 from typing import Any
 
@@ -13,7 +14,43 @@ from ptxgen.layouts.expr import Expr
 from ptxgen.tracing.source import assigned_name
 from ptxgen.tracing.views import Memory, View
 
-__all__ = ["check_access"]
+__all__ = ["check_access", "check_piece", "has_size", "sized_operands"]
+
+_SIZE, _MEMORY = "size", "_mem"  # what contracts call a number of bytes, and the end of the names of the memory that it is for
+
+
+def has_size(match: Match) -> bool:
+    """Whether an operand may say how many bytes an instruction moves."""
+    return _SIZE in match.entry.operands or (match.entry.tile is not None and bool(match.entry.tile.sized))
+
+
+def sized_operands(match: Match, constants: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """The memory operands of an instruction that moves a constant number of bytes, and that number."""
+    tile, operands = match.entry.tile, match.entry.operands
+    if tile is not None and tile.sized:
+        for name, sizes in tile.sized.items():
+            yield from ((name, int(size) if size.isdigit() else constants[size]) for size in sizes.split() if size in constants)
+    elif _SIZE in constants:
+        yield from ((name, constants[_SIZE]) for name in operands if name.endswith(_MEMORY))
+
+
+def check_piece(match: Match, name: str, view: View, offset: int, nbytes: int) -> None:
+    """Refuse an instruction that moves more bytes than a view has in one piece.
+
+    Raises
+    ------
+    InstructionError
+    """
+    inside = _contiguous_bits(view)
+    if offset >= 0 and (offset + nbytes) * 8 <= inside:
+        return
+    elements = -(-nbytes * 8 // view.dtype.bits)
+    raise _refuse(
+        match, name, f"{view!r} has {_bytes(inside)} in one piece where the instruction moves {_accessed(nbytes * 8, offset)}",
+        rule="what an instruction moves lies inside the view that it is given, element behind element",
+        example=f"byte {max(0, inside // 8 - offset)} of what it moves is none of the view's",
+        legal=f"a view of {elements} elements in a row, or a smaller size",
+    )  # fmt: skip
 
 
 def check_access(match: Match, name: str, contract: Operand, view: View, offset: int) -> None:

@@ -19,7 +19,7 @@ from ptxgen.instructions.grammar import Slot
 from ptxgen.instructions.registry import Match, lookup
 from ptxgen.instructions.special import special_register
 from ptxgen.instructions.types import Type, pred
-from ptxgen.tracing.access import check_access
+from ptxgen.tracing.access import check_access, check_piece, has_size, sized_operands
 from ptxgen.tracing.builder import Builder, Value, current, given_register
 from ptxgen.tracing.knowledge import attach
 from ptxgen.tracing.literals import is_number, literal
@@ -260,6 +260,20 @@ def _check_guard(builder: Builder, opcode: str, given: Any, where: Where) -> Non
         raise error.of(opcode).at(where) from None
 
 
+def _check_sizes(reading: _Reading, described: Sequence[Described | None], given: tuple[Any, ...]) -> None:
+    """Hold the views of memory against a constant number of bytes that the instruction moves."""
+    values = dict(zip(reading.inputs, given))
+    constants = {slot.name: one[1].value for slot, one in zip(reading.slots, described) if one is not None and one[1].value is not None}
+    places = {slot.name: at for at, slot in enumerate(reading.slots)}
+    for name, nbytes in sized_operands(reading.match, constants):
+        if reading.match.entry.operands[name].role == "in" and (f"{name}_size" in places or any("ignore" in one for one in places)):
+            continue  # a part of the source is not read
+        view = values.get(places.get(name, -1))
+        view, offset = view if isinstance(view, tuple) and len(view) == 2 else (view, 0)
+        if isinstance(view, View) and view.space != "reg" and isinstance(offset, int):
+            check_piece(reading.match, name, view, offset, nbytes)
+
+
 def _check_same(builder: Builder, match: Match, name: str, given: Any) -> None:
     from ptxgen.tile.group import check_same
 
@@ -302,6 +316,8 @@ def _emit_as(
         else:
             described[at] = _given_result(builder, reading.match, slot, types, out, written, where)
     _check_issuers(builder, opcode, reading.match, where)
+    if has_size(reading.match):
+        _check_sizes(reading, described, given)
     builder.emit(opcode, described, guard=guard, where=where)
     for register in written:
         register.written()

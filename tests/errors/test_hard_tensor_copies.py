@@ -428,6 +428,36 @@ def test_multicast_without_a_mask():
 """)
 
 
+def test_bulk_copy_of_more_bytes_than_the_view_has():
+    @px.kernel(grid=1, block=1, target="sm_90")
+    def kernel(A: px.Tensor((512,), f32, align=16)):
+        tile = px.shared((8,), f32, align=128)
+        px.ptx["cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"](tile, A, 64, barrier())  # <- here
+
+    refused(InstructionError, kernel, """
+<here>: cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes, operand dst_mem: tile[8] f32 in .shared has 32 bytes in one piece where the instruction moves 64 bytes
+  line: <source>
+  rule: what an instruction moves lies inside the view that it is given, element behind element (PTX ISA 9.7.10.28.4.1)
+  counter-example: byte 32 of what it moves is none of the view's
+  legal: a view of 16 elements in a row, or a smaller size
+""")
+
+
+def test_bulk_store_of_columns_of_a_tile():
+    @px.kernel(grid=1, block=1, target="sm_90")
+    def kernel(A: px.Tensor((512,), f32, align=16)):
+        tile = px.shared((8, 8), f32, align=128)
+        px.ptx["cp.async.bulk.global.shared::cta.bulk_group"](A, tile[:, 0:4], 128)  # <- here
+
+    refused(InstructionError, kernel, """
+<here>: cp.async.bulk.global.shared::cta.bulk_group, operand src_mem: tile[8, 4] f32 in .shared has 16 bytes in one piece where the instruction moves 128 bytes
+  line: <source>
+  rule: what an instruction moves lies inside the view that it is given, element behind element (PTX ISA 9.7.10.28.4.1)
+  counter-example: byte 16 of what it moves is none of the view's
+  legal: a view of 32 elements in a row, or a smaller size
+""")
+
+
 def test_multicast_without_a_cluster():
     @px.kernel(grid=1, block=1, target="sm_90")
     def kernel(A: MATRIX):
