@@ -300,10 +300,15 @@ def _vector_problem(match: Match, contract: Operand, one: Given, count: int) -> 
         return f"{one.text} is one register where the instruction takes a vector of {count}"
     if len(one.items) != count:
         return f"{one.text} has {len(one.items)} elements where the instruction takes {count}"
+    if count == 1 and not (contract.braced or contract.braceable):
+        return f"{one.text} stands in braces where the instruction takes one register as it is"
     for index, item in enumerate(one.items):
         problem = mark_problem(NO_MARKS, contract, item) or _scalar_problem(match, contract, item, index)
         if problem:
             return problem
+    widths = dict.fromkeys(item.type.bits for item in one.items if item.type is not None)
+    if len(widths) > 1:
+        return f"{one.text} holds registers of {' and '.join(map(str, widths))} bits where those of a vector are of one width"
     if contract.role == "out":
         names = [item.text for item in one.items if item.kind == "register"]
         twice = next((name for name in names if names.count(name) > 1), None)
@@ -320,7 +325,10 @@ def _scalar_problem(match: Match, contract: Operand, one: Given, index: int = 0)
     if contract.kind in NAMED:
         return "" if one.kind == "symbol" else f"{one.text} is not {NAMED[contract.kind]}"
     if one.kind == "not":
-        return "" if contract.negatable else f"{one.text}: a negated predicate cannot stand here"
+        if not contract.negatable:
+            return f"{one.text}: a negated predicate cannot stand here"
+        wrong = one.type is not None and one.type.kind != "pred"
+        return f"{one.text[1:]} is .{one.type.name}, and only a predicate is negated with !" if wrong and one.type else ""
     demanded = match.type(contract.type)
     if one.kind in ("int", "float"):
         return _constant_problem(match, contract, one, demanded, index)

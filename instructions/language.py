@@ -60,6 +60,8 @@ class Operand:
         Number of registers (or of consecutive memory words): a number, or a count expression such as ``".vec"``.
     braced : bool
         Whether the registers stand in braces even where there is only one.
+    braceable : bool
+        Whether braces may stand around a single register.
     immediate : bool or str
         Whether a constant may stand in a register's place; a text is the condition under which it may.
     wider : bool or str
@@ -89,7 +91,7 @@ class Operand:
     """
 
     __slots__ = (
-        "align", "braced", "exact", "immediate", "kind", "limit", "negatable", "role", "selector", "sink", "space", "special", "symbol",
+        "align", "braceable", "braced", "exact", "immediate", "kind", "limit", "negatable", "role", "selector", "sink", "space", "special", "symbol",
         "type", "values", "vector", "wider",
     )  # fmt: skip
 
@@ -109,6 +111,7 @@ class Operand:
         symbol: bool | str = False,
         special: bool | str = False,
         braced: bool = False,
+        braceable: bool = False,
         limit: str = "",
         align: int = 0,
         selector: str = "",
@@ -127,6 +130,7 @@ class Operand:
         self.symbol = symbol
         self.special = special
         self.braced = braced
+        self.braceable = braceable
         self.limit = limit
         self.align = align
         self.selector = selector
@@ -134,10 +138,12 @@ class Operand:
 
 def out(
     type: str, *, vector: str | int = 1, wider: bool | str = False, sink: bool | str = False, braced: bool = False, exact: bool = False,
-    selector: str = "",
+    selector: str = "", braceable: bool = False,
 ) -> Operand:  # fmt: skip
     """A destination register of `type` (several with `vector`)."""
-    return Operand("register", "out", type, vector, wider=wider, sink=sink, braced=braced, exact=exact, selector=selector)
+    return Operand(
+        "register", "out", type, vector, wider=wider, sink=sink, braced=braced, exact=exact, selector=selector, braceable=braceable
+    )
 
 
 def inout(type: str, *, vector: str | int = 1) -> Operand:
@@ -158,13 +164,14 @@ def source(
     symbol: bool | str = False,
     special: bool | str = False,
     braced: bool = False,
+    braceable: bool = False,
     limit: str = "",
     selector: str = "",
 ) -> Operand:
     """A source register or, unless `immediate` is False, a constant; with `symbol` also a name (of `space`)."""
     return Operand(
         "register", "in", type, vector, immediate, wider, values, space, sink=sink, exact=exact, symbol=symbol, special=special,
-        braced=braced, limit=limit, selector=selector,
+        braced=braced, braceable=braceable, limit=limit, selector=selector,
     )  # fmt: skip
 
 

@@ -133,7 +133,7 @@ ld = instruction(
         {_TYPES}
     """,
     operands={
-        "d": out(".type", vector=".vec", wider="not .vec in .v8", sink=".vec"),
+        "d": out(".type", vector=".vec", wider="not .vec in .v8", sink=".vec", braceable=True),
         "a": address("in", ".type", space=".ss", vector=".vec"),
         "cache_policy": _POLICY,
     },
@@ -157,7 +157,7 @@ ld_global_nc = instruction(
         {_TYPES}
     """,
     operands={
-        "d": out(".type", vector=".vec", wider="not .vec in .v8", sink=".vec"),
+        "d": out(".type", vector=".vec", wider="not .vec in .v8", sink=".vec", braceable=True),
         "a": address("in", ".type", space="global", vector=".vec"),
         "cache_policy": _POLICY,
     },
@@ -177,7 +177,7 @@ ldu = instruction(
         {_TYPES}
     """,
     operands={
-        "d": out(".type", vector=".vec", wider="not .vec in .v8", sink=".vec"),
+        "d": out(".type", vector=".vec", wider="not .vec in .v8", sink=".vec", braceable=True),
         "a": address("in", ".type", space=".ss", vector=".vec"),
     },
     rules=(
@@ -212,7 +212,7 @@ st = instruction(
     """,
     operands={
         "a": address("out", ".type", space=".ss", vector=".vec"),
-        "b": source(".type", vector=".vec", wider="not .vec in .v8", sink=_WIDE),
+        "b": source(".type", vector=".vec", wider="not .vec in .v8", sink=_WIDE, braceable=True),
         "cache_policy": _POLICY,
     },
     rules=(*_SIZES, *_WIDE_SPACE, *_HINT_RULES, *_STRONG),

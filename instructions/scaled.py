@@ -27,9 +27,9 @@ SCALED = {
 def scales(bytes: range) -> dict[str, Operand]:
     """The scales of both factors, and which byte of which lanes' registers holds them: `bytes` are the first bytes allowed."""
     return {
-        "scale_a": source("b32", immediate=False),
+        "scale_a": source("b32", immediate=False, braceable=True),
         "selector_a": source("u16", vector=2, values=(bytes, range(2))),
-        "scale_b": source("b32", immediate=False),
+        "scale_b": source("b32", immediate=False, braceable=True),
         "selector_b": source("u16", vector=2, values=(bytes, range(4))),
     }
 

@@ -35,9 +35,13 @@ _STATEMENT = re.compile(
 _INSTRUCTION, _OPERANDS, _LABEL, _COMMENT, _OPEN, _CLOSE, _DOT, _LONG_COMMENT = 2, 3, 4, 5, 6, 7, 8, 9
 _SKIPPED = re.compile(r'//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/|"[^"\n]*"|[;{}]')
 _DEEPEST = 200  # Trees are compared and written by recursion.
-_CALLS = frozenset({"call", "call.uni"})
 _DIRECTIVES = frozenset({*SPACES, *LINKAGES, "loc", "pragma", "branchtargets", "calltargets", "callprototype"})
 _OUTSIDE = frozenset({".entry", ".func", ".visible", ".weak", ".version", ".target", ".section", ".file", ".alias"})
+
+
+def _is_call(opcode: str) -> bool:
+    """Whether operands stand as in a call: also where the qualifiers behind it are none of a call's."""
+    return opcode == "call" or opcode.startswith("call.")
 
 
 class Log:
@@ -142,7 +146,7 @@ class BodyReader:
         guard = self._guard(scanner) if scanner.text == "@" else None
         opcode = self._opcode(scanner)
         where = self._log.position(start)
-        if opcode in _CALLS:
+        if _is_call(opcode):
             return self._call(scanner, opcode, guard, where), scanner.passed
         operands: list[Operand] = []
         if not scanner.accept(";"):
@@ -154,7 +158,7 @@ class BodyReader:
 
     def _plain_instruction(self, match: re.Match[str]) -> Instruction | None:
         guarded, opcode, text = match.group(1, 2, 3)
-        if opcode in _CALLS:
+        if _is_call(opcode):
             return None
         guard = None
         if guarded is not None:
