@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import NamedTuple
 
 from ptxgen.assemble.cubin import parse_messages
@@ -25,29 +26,45 @@ def refusals(texts: Sequence[str], version: Version, target: str, place: str = "
 
     ptxas only reads and checks them unless it is told to `generate` code.
     """
-    tool = require_tool("ptxas")
-    architecture, options = (target, ("-w", "-O0")) if generate else (target.replace("sm_", "compute_"), ("-w",))
-    left = list(range(len(texts)))
     refused: dict[int, str] = {}
-    while left:
-        text, first = module([texts[index] for index in left], version, target, place)
-        code, log = run_ptxas(tool, text, architecture, options)
-        if code is not None:
-            break
-        found: dict[int, str] = {}
-        for message in parse_messages(log):
-            if message.failed and message.line is not None and 0 <= message.line - first < len(left):
-                found.setdefault(left[message.line - first], message.text)
-        if not found and generate and len(left) > 1:  # too many registers are live at once in one function
-            for part in (left[: len(left) // 2], left[len(left) // 2 :]):
-                inner = refusals([texts[index] for index in part], version, target, place, generate=True)
-                refused.update({part[index]: reason for index, reason in inner.items()})
-            break
-        if not found:
-            raise AssertionError(f"ptxas refuses the surroundings of {len(left)} statements for {target}:\n{log[:2000]}")
-        refused.update(found)
-        left = [index for index in left if index not in found]
+    groups = [list(range(len(texts)))]
+    while groups:
+        group = groups.pop()
+        found, log = _refused_lines([texts[index] for index in group], version, target, place, generate)
+        if log is None:
+            continue
+        refused.update((group[position], reason) for position, reason in found.items())
+        if found:  # which may have hidden others
+            groups.append([index for position, index in enumerate(group) if position not in found])
+        elif len(group) > 1:  # an error without a line, or more registers than one function can have
+            groups += [group[: len(group) // 2], group[len(group) // 2 :]]
+        else:
+            _surroundings_are_legal(version, target, place)
+            refused[group[0]] = next((message.text for message in parse_messages(log) if message.failed), log)
     return refused
+
+
+def _refused_lines(
+    texts: Sequence[str], version: Version, target: str, place: str, generate: bool
+) -> tuple[dict[int, str], str | None]:
+    """What one run of ptxas refuses, by position, and its log; no log where it refuses nothing."""
+    architecture, options = (target, ("-w", "-O0")) if generate else (target.replace("sm_", "compute_"), ("-w",))
+    text, first = module(texts, version, target, place)
+    code, log = run_ptxas(require_tool("ptxas"), text, architecture, options)
+    if code is not None:
+        return {}, None
+    found: dict[int, str] = {}
+    for message in parse_messages(log):
+        if message.failed and message.line is not None and 0 <= message.line - first < len(texts):
+            found.setdefault(message.line - first, message.text)
+    return found, log
+
+
+@lru_cache(maxsize=None)
+def _surroundings_are_legal(version: Version, target: str, place: str) -> None:
+    found, log = _refused_lines(["mov.b32 %b32_0, 1;"], version, target, place, False)
+    if log is not None:
+        raise AssertionError(f"ptxas refuses the surroundings of all statements for {target}: {found}\n{log[:2000]}")
 
 
 class Refusal(NamedTuple):
