@@ -213,7 +213,7 @@ def assigned_name(where: Where | None, *, whole: bool = False) -> str:
     if where is None:
         return ""
     try:
-        statement = statement_at(source_of(where.code, "the name of a value", where), where.line)
+        statement = _statement_of(source_of(where.code, "the name of a value", where), where)
     except TraceError:
         return ""
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
@@ -221,23 +221,39 @@ def assigned_name(where: Where | None, *, whole: bool = False) -> str:
     return _unpacked_name(statement, where) if isinstance(statement, ast.Assign) else ""
 
 
+def _statement_of(source: FunctionSource, where: Where) -> ast.stmt | None:
+    """The statement that runs at a place; of several on one line the one at its column, none where Python does not know columns."""
+    found = statement_at(source, where.line)
+    beside = [one for one in source.statements if found is not None and one.lineno == found.lineno == one.end_lineno]
+    if len(beside) < 2 or found not in beside:
+        return found
+    line, _, column, _ = _position(where)
+    if line is None or column is None:
+        return None
+    return next((one for one in reversed(beside) if one.col_offset <= column), None)
+
+
+def _position(where: Where) -> tuple[int | None, int | None, int | None, int | None]:
+    """First and last line, first and last column of what runs at a place; Python 3.11 knows them, older ones do not."""
+    positions = getattr(where.code, "co_positions", None)
+    nothing = (None, None, None, None)
+    return nothing if positions is None else next(islice(positions(), where.lasti // 2, None), nothing)
+
+
 def _is_part(value: ast.expr, where: Where) -> bool:
     """Whether what runs at a place is known to be a part of this expression and not all of it."""
-    positions = getattr(where.code, "co_positions", None)
-    if positions is None:
-        return False
-    line, last, column, end = next(islice(positions(), where.lasti // 2, None), (None,) * 4)
+    line, last, column, end = _position(where)
     return None not in (line, last, column, end) and (line, column, last, end) != (
         value.lineno, value.col_offset, value.end_lineno, value.end_col_offset,
     )  # fmt: skip
 
 
 def _unpacked_name(statement: ast.Assign, where: Where) -> str:
-    """The name beside the call that is running, in ``a, b = f(), g()``; Python 3.11 knows the column, older ones do not."""
-    names, values, positions = statement.targets[0], statement.value, getattr(where.code, "co_positions", None)
-    if not (isinstance(names, ast.Tuple) and isinstance(values, ast.Tuple)) or positions is None:
+    """The name beside the call that is running, in ``a, b = f(), g()``."""
+    names, values = statement.targets[0], statement.value
+    if not (isinstance(names, ast.Tuple) and isinstance(values, ast.Tuple)):
         return ""
-    line, _, column, _ = next(islice(positions(), where.lasti // 2, None), (None,) * 4)
+    line, _, column, _ = _position(where)
     for name, value in zip(names.elts, values.elts):
         if isinstance(name, ast.Name) and (value.lineno, value.col_offset) == (line, column):
             return name.id

@@ -564,3 +564,17 @@ def test_permute_with_a_repeated_axis():
 <here>: the order (0, 0) does not name each of the 2 dimensions of shape (8, 4) once
   line: <source>
 """)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="columns of running code are known since Python 3.11")
+def test_several_assignments_on_a_line_keep_their_names():
+    @px.kernel(grid=1, block=32)
+    def kernel():
+        wide = px.local(4, f32); narrow = px.local(3, f32); other = px.local(5, f32)  # noqa: E702
+        narrow[3]  # <- here
+
+    refused(TraceError, kernel, """
+<here>: index 3 of axis 0 of narrow[3] f32 in .reg is not below 3
+  line: <source>
+  legal: indices 0 to 2
+""")
