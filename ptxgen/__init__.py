@@ -31,6 +31,7 @@ _HOMES: dict[str, str] = {
     **dict.fromkeys(("kernel", "Kernel"), "ptxgen.kernels.kernel"),
     **dict.fromkeys(("Tensor", "cdiv", "constexpr", "dim"), "ptxgen.kernels.annotations"),
     "load_ptx": "ptxgen.kernels.foreign",
+    "func": "ptxgen.kernels.function",
     # inside a kernel
     **dict.fromkeys(("local", "shared"), "ptxgen.tracing.storage"),
     **dict.fromkeys(("const", "global_"), "ptxgen.tracing.module_data"),

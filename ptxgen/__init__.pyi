@@ -11,6 +11,7 @@ from ptxgen.kernels.annotations import cdiv as cdiv
 from ptxgen.kernels.annotations import constexpr as constexpr
 from ptxgen.kernels.annotations import dim as dim
 from ptxgen.kernels.foreign import load_ptx as load_ptx
+from ptxgen.kernels.function import func as func
 from ptxgen.kernels.kernel import Kernel as Kernel
 from ptxgen.kernels.kernel import kernel as kernel
 from ptxgen.layouts import Expr as Expr
@@ -44,6 +45,8 @@ from ptxgen.tracing.control import if_ as if_
 from ptxgen.tracing.control import range_ as range
 from ptxgen.tracing.control import return_ as return_
 from ptxgen.tracing.control import while_ as while_
+from ptxgen.tracing.debugging import assert_ as assert_
+from ptxgen.tracing.debugging import printf as printf
 from ptxgen.tracing.functions import absolute as abs
 from ptxgen.tracing.functions import div as div
 from ptxgen.tracing.functions import fma as fma
@@ -80,6 +83,8 @@ from ptxgen.tracing.handles.tensor_memory import tcgen05_commit as tcgen05_commi
 from ptxgen.tracing.handles.tensor_memory import tcgen05_fence as tcgen05_fence
 from ptxgen.tracing.handles.tensor_memory import tcgen05_wait as tcgen05_wait
 from ptxgen.tracing.handles.tensor_memory import tensor_memory as tensor_memory
+from ptxgen.tracing.module_data import const as const
+from ptxgen.tracing.module_data import global_ as global_
 from ptxgen.tracing.raw import ptx as ptx
 from ptxgen.tracing.raw import sink as sink
 from ptxgen.tracing.registers import reg as reg

@@ -118,9 +118,25 @@ def _formatted(site: _Site, wave: Wave, thread: np.ndarray, format: int, buffer:
             return f"{spec}c" % (value & 0xFF)
         narrow = {"h": 16, "hh": 8}.get(size or "", bits)
         value &= (1 << narrow) - 1
-        return f"{spec}{'d' if kind in 'diu' else kind}" % (_signed(value, narrow) if kind in "di" else value)
+        return _integer(flags, width, precision[1:], kind, _signed(value, narrow) if kind in "di" else value)
 
     return _CONVERSION.sub(convert, site.text(wave, thread, format)), count
+
+
+def _integer(flags: str, width: str, precision: str, kind: str, value: int) -> str:
+    """An integer as C prints it, which Python's % does but for ``#``."""
+    digits = {"o": f"{abs(value):o}", "x": f"{value:x}", "X": f"{value:X}"}.get(kind, str(abs(value)))
+    digits = "" if precision == "0" and value == 0 else digits.rjust(int(precision or 0), "0")
+    lead = "-" if value < 0 else next((one for one in "+ " if one in flags and kind in "di"), "")
+    if "#" in flags and kind == "o" and not digits.startswith("0"):
+        digits = f"0{digits}"
+    if "#" in flags and kind in "xX" and value:
+        lead = f"0{kind}"
+    if "-" in flags:
+        return f"{lead}{digits}".ljust(int(width or 0))
+    if "0" in flags and not precision:
+        return lead + digits.rjust(int(width or 0) - len(lead), "0")
+    return f"{lead}{digits}".rjust(int(width or 0))
 
 
 def _float(spec: str, kind: str, number: float) -> str:

@@ -234,8 +234,8 @@ class Parameter:
         self.default = default
 
 
-def parameters_of(function: Callable[..., Any], local: Mapping[str, Any]) -> tuple[Parameter, ...]:
-    """The parameters of a kernel function; `local` are the names visible where it was decorated, for annotations that are strings.
+def parameters_of(function: Callable[..., Any], local: Mapping[str, Any], what: str = "kernel") -> tuple[Parameter, ...]:
+    """The parameters of a kernel's function; `local` are the names visible where it was decorated, for annotations that are strings.
 
     Raises
     ------
@@ -244,34 +244,45 @@ def parameters_of(function: Callable[..., Any], local: Mapping[str, Any]) -> tup
     """
     found = []
     parameters = inspect.signature(function).parameters.values()
-    scope: dict[str, Any] = {}
-    if any(isinstance(parameter.annotation, str) for parameter in parameters):
-        scope = {**vars(typing), **function.__globals__, **_enclosed(function), **local}
+    texts = any(isinstance(parameter.annotation, str) for parameter in parameters)
+    scope = _scope(function, local) if texts else {}
     for parameter in parameters:
-        annotation = _resolve(parameter.annotation, function, scope, parameter.name)
+        annotation = _resolve(parameter.annotation, function, scope, parameter.name, what)
         if isinstance(annotation, Constant):
             if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
                 raise TraceError(
-                    f"kernel {function.__name__}: the constant {parameter.name} must be keyword-only",
+                    f"{what} {function.__name__}: the constant {parameter.name} must be keyword-only",
                     where=parameter_line(function.__code__, parameter.name),
                     why="arguments by position are what a launch binds",
                     legal=f"def {function.__name__}(..., *, {parameter.name}: px.constexpr = ...)",
                 )
         elif not isinstance(annotation, (Tensor, Type)) or parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
             raise TraceError(
-                f"kernel {function.__name__}: parameter {parameter.name} {_wrong_parameter(parameter, annotation)}",
+                f"{what} {function.__name__}: parameter {parameter.name} {_wrong_parameter(parameter, annotation)}",
                 where=parameter_line(function.__code__, parameter.name),
                 legal="x: px.Tensor(shape, dtype), n: px.u32, or, behind *, BM: px.constexpr",
             )
         elif parameter.default is not inspect.Parameter.empty:
             raise TraceError(
-                f"kernel {function.__name__}: parameter {parameter.name} has the default {parameter.default!r}",
+                f"{what} {function.__name__}: parameter {parameter.name} has the default {parameter.default!r}",
                 where=parameter_line(function.__code__, parameter.name),
                 why="every launch binds all arguments; only constants have defaults",
                 legal=f"{parameter.name} without a default, or, behind *, {parameter.name}: px.constexpr = {parameter.default!r}",
             )
         found.append(Parameter(parameter.name, annotation, parameter.default))
     return tuple(found)
+
+
+def resolved(function: Callable[..., Any], local: Mapping[str, Any], name: str) -> Any:
+    """An annotation of a function's, evaluated where it is a text; ``inspect.Parameter.empty`` where there is none."""
+    annotation = function.__annotations__.get(name, inspect.Parameter.empty)
+    scope = _scope(function, local) if isinstance(annotation, str) else {}
+    return _resolve(annotation, function, scope, name, "function")
+
+
+def _scope(function: Callable[..., Any], local: Mapping[str, Any]) -> dict[str, Any]:
+    """What annotations that are texts can name."""
+    return {**vars(typing), **function.__globals__, **_enclosed(function), **local}
 
 
 def _wrong_parameter(parameter: inspect.Parameter, annotation: Any) -> str:
@@ -299,13 +310,13 @@ def _compiled(annotation: str) -> CodeType:
     return compile(annotation.strip(), "<annotation>", "eval")
 
 
-def _resolve(annotation: Any, function: Callable[..., Any], scope: dict[str, Any], name: str) -> Any:
+def _resolve(annotation: Any, function: Callable[..., Any], scope: dict[str, Any], name: str, what: str) -> Any:
     if isinstance(annotation, str):
         try:
             annotation = eval(_compiled(annotation), scope)  # the user's own annotation, as typing.get_type_hints evaluates it
         except Exception as error:
             raise TraceError(
-                f"kernel {function.__name__}: the annotation of {name}, {annotation!r}, fails: {error}",
+                f"{what} {function.__name__}: the annotation of {name}, {annotation!r}, fails: {error}",
                 where=parameter_line(function.__code__, name), legal="x: px.Tensor((px.dim('n'),), px.f32), of names that exist there",
             ) from error  # fmt: skip
     for one in getattr(annotation, "__metadata__", ()):

@@ -214,11 +214,17 @@ def _placed(item: Any, places: Mapping[int, Any]) -> Any:
 
 
 def _placed_statement(statement: ir.Statement, places: Mapping[int, Any]) -> ir.Statement:
-    if isinstance(statement, ir.Instruction) and statement.where is not None:
-        where = places.get(statement.where.line)
-        if where is not None:
-            return ir.Instruction(statement.opcode, statement.operands, statement.guard, where)
-    return statement
+    if isinstance(statement, ir.Block):
+        return ir.Block(tuple(_placed_statement(one, places) for one in statement.body))
+    if not isinstance(statement, (ir.Instruction, ir.Call)) or statement.where is None:
+        return statement
+    where = places.get(statement.where.line)
+    if where is None:
+        return statement
+    if isinstance(statement, ir.Instruction):
+        return ir.Instruction(statement.opcode, statement.operands, statement.guard, where)
+    called = statement.opcode, statement.target, statement.results, statement.arguments, statement.targets
+    return ir.Call(*called, statement.guard, where)
 
 
 def _annotated(module: ir.Module, comments: bool, loc: bool) -> ir.Module:
@@ -239,7 +245,8 @@ def _with_lines(body: tuple[ir.Statement, ...], comments: bool, loc: bool, files
     previous: Any = None
     last: Any = None
     for statement in body:
-        where = getattr(statement, "where", None)
+        first = statement.body[-1] if isinstance(statement, ir.Block) else statement  # a call's
+        where = getattr(first, "where", None)
         if where is not None and where is not previous:  # the instructions of one apply share their place
             previous, place = where, (where.filename, where.line)
             if place != last:

@@ -198,12 +198,14 @@ class Builder:
         The largest grid that a launch can have, (x, y, z).
     shared : list of ir.Variable
         Shared memory that the kernel declares.
-    module : list of ir.Item
-        What the module declares in front of the entry: data, and functions that it calls.
-    local_bytes : dict
-        Local memory of a thread that the kernel declares: bytes by name.
     parameters : set of str
         Names of the entry's parameters and dims.
+    module : list of ir.Item
+        What the module declares in front of the entry: data, and functions that it calls.
+    declared : dict
+        What `module` declares, by what it was made of; the functions of a module share both.
+    local_bytes : dict
+        Local memory of a thread that the kernel declares: bytes by name.
     tensor_maps : dict
         Tensor-map parameters that were asked for, by tensor and description.
     lazy : dict
@@ -234,10 +236,11 @@ class Builder:
         self.prologue: list[ir.Statement] = []
         self.body: list[ir.Statement] = []
         self.root = Region(None, "kernel", None)
-        self.module: list[ir.Item] = []
-        self.local_bytes: dict[str, int] = {}
         self.region = self.root
         self.shared: list[ir.Variable] = []
+        self.module: list[ir.Item] = []
+        self.declared: dict[Hashable, Any] = {}
+        self.local_bytes: dict[str, int] = {}
         self.parameters: set[str] = set()
         self.tensor_maps: dict[tuple[str, Any], Any] = {}
         self.grid = (2**31 - 1, 65535, 65535)
@@ -262,6 +265,17 @@ class Builder:
         self._counts: dict[str, int] = {}
         self._labels: dict[str, int] = {}
         self._names: set[str] = set()
+
+    def inside(self, name: str) -> Builder:
+        """A builder for a function that is called at this place, by the threads that come here; the module is the same."""
+        inner = Builder(name, self.block, self.target, self.cluster)
+        inner.grid, inner.module, inner.declared, inner._names = self.grid, self.module, self.declared, self._names
+        active = np.zeros(self.threads, bool)
+        active[self.active_threads()] = True
+        inner.root.active = None if active.all() else active
+        inner.root.divergent = self.divergence()
+        inner.root.elected = self._elected()
+        return inner
 
     def __enter__(self) -> Builder:
         self._token = _active.set(self)
@@ -662,8 +676,17 @@ class Builder:
         TraceError
             Naming the line that defined it and `px.reg` as the way out.
         """
+        self.own(value, where)
         if value.region is not None:
             self.visible_region(value.region, where)
+
+    def own(self, value: Value, where: Any) -> None:
+        """Refuse a value of the function around this one, or of one that it calls."""
+        if value.builder is not self and value.builder.module is self.module:
+            raise TraceError(
+                f"this value belongs to {value.builder.name}, and is used in {self.name}", where=where,
+                why="a function has registers of its own", legal="pass it as an argument",
+            )  # fmt: skip
 
     def visible_region(self, region: Region, where: Any) -> None:
         """The same for anything else that a region holds, such as a view whose bounds were proved in it."""

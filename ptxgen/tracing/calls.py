@@ -10,7 +10,7 @@ from ptxgen.instructions.types import Type
 from ptxgen.tracing.builder import Builder, Value, given_register
 from ptxgen.tracing.provenance import Where
 
-__all__ = ["call", "parameter_type"]
+__all__ = ["call", "parameter_type", "parameter_variable", "result_offsets", "result_variable"]
 
 
 def parameter_type(type: Type) -> str:
@@ -25,7 +25,7 @@ def call(builder: Builder, function: str, arguments: Sequence[Value], results: S
     Several results come back in one parameter, an array of bytes in which each is naturally aligned.
     """
     names = [f"param{number}" for number in range(len(arguments))]
-    body: list[ir.Statement] = [ir.Variable("param", parameter_type(one.type), name) for one, name in zip(arguments, names)]
+    body: list[ir.Statement] = [parameter_variable(one.type, name) for one, name in zip(arguments, names)]
     answers = ()
     if results:
         answers = (ir.Sym("retval0"),)
@@ -46,6 +46,11 @@ def call(builder: Builder, function: str, arguments: Sequence[Value], results: S
     return found
 
 
+def parameter_variable(type: Type, name: str) -> ir.Variable:
+    """A parameter of a ``.func``: at least 32 bits wide, as ptxas demands; a narrower value is its lowest bits."""
+    return ir.Variable("param", parameter_type(type) if type.bits >= 32 else "b32", name)
+
+
 def result_offsets(results: Sequence[Type]) -> list[int]:
     """Where each result begins in the parameter that carries them."""
     offsets, end = [], 0
@@ -60,6 +65,6 @@ def result_offsets(results: Sequence[Type]) -> list[int]:
 def result_variable(results: Sequence[Type], name: str) -> ir.Variable:
     """The parameter that carries results: a scalar for one, an array of bytes for several."""
     if len(results) == 1:
-        return ir.Variable("param", parameter_type(results[0]), name)
+        return parameter_variable(results[0], name)
     size = result_offsets(results)[-1] + results[-1].bits // 8
     return ir.Variable("param", "b8", name, (size,), align=max(type.bits // 8 for type in results))

@@ -1,9 +1,13 @@
-"""`printf` and `assert` in a kernel: calls of the two functions that the driver provides for them (CUDA C++ Programming Guide, 10.33, 10.34)."""
+"""`printf` and `assert` in a kernel: calls of the two functions that the driver provides for them.
+
+CUDA C++ Programming Guide, "Formatted Output" and "Assertion".
+"""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ptxgen import ir
@@ -23,7 +27,9 @@ from ptxgen.tracing.views import View
 __all__ = ["assert_", "printf"]
 
 _MOST = 32  # arguments that the driver's vprintf takes
-_CONVERSION = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\*|\d+)?(?:\.(?P<precision>\*|\d+))?(?P<size>hh|h|ll|l|j|z|t|L)?(?P<kind>.|$)", re.S)
+_CONVERSION = re.compile(
+    r"%[-+ #0]*(?P<width>\*|\d+)?(?:\.(?P<precision>\*|\d+))?(?P<size>hh|h|ll|l|j|z|t|L)?(?P<kind>.|$)", re.S
+)
 _SIGNED, _UNSIGNED, _FLOAT = "di", "uoxX", "eEfFgGaA"
 _WIDE = ("l", "ll", "j", "z", "t")
 _BUFFER = "printf_arguments"
@@ -61,7 +67,8 @@ def printf(format: str, *arguments: Any) -> None:
     wanted = _conversions(format, where)
     if len(wanted) != len(arguments):
         raise TraceError(
-            f"px.printf: the format has {len(wanted)} conversions, and {len(arguments)} arguments follow", where=where,
+            f"px.printf: the format has {_count(wanted, 'conversion')}, and {_count(arguments, 'argument')} follow"
+            + "s" * (len(arguments) == 1), where=where,
             legal="an argument for each conversion, and one more for each *",
         )  # fmt: skip
     if len(arguments) > _MOST:
@@ -89,7 +96,10 @@ def assert_(condition: Any, message: str | None = None) -> None:
     said = message if message is not None else where.source
     if isinstance(condition, bool):
         if not condition:
-            raise TraceError(f"the assertion does not hold: {said}", where=where, why="it is False for every thread")
+            raise TraceError(
+                f"the assertion does not hold: {said}", where=where, why="it is False for every thread",
+                legal="a condition that holds for the constants of this kernel",
+            )  # fmt: skip
         return
     predicate = predicate_of(condition, "px.assert_", where)
     label = builder.label("assert")
@@ -108,6 +118,10 @@ def assert_(condition: Any, message: str | None = None) -> None:
     call(builder, "__assertfail", told, [], where)
     builder.append(ir.Label(label))
     builder.region.facts.extend(predicate.facts[0])
+
+
+def _count(items: Sequence[Any], noun: str) -> str:
+    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
 
 
 # ---- the format ---------------------------------------------------------------------------------------------------------
@@ -149,7 +163,8 @@ def _argument(builder: Builder, wanted: _Wanted, given: Any, where: Where) -> Va
     """An argument as it lies in the buffer: 32 or 64 bits of an integer, a double, or a text's address."""
     if wanted.kind == "text":
         if not isinstance(given, str):
-            raise TraceError(f"px.printf: {wanted.text} takes a Python text, not {given!r}", where=where, legal='px.printf("%s\\n", "tile")')
+            legal = 'px.printf("%s\\n", "tile")'
+            raise TraceError(f"px.printf: {wanted.text} takes a Python text, not {given!r}", where=where, legal=legal)
         return _text(builder, "text", given)
     if isinstance(given, View):
         raise TraceError(f"px.printf: {given!r} has no value", where=where, legal="load it first: px.ptx.ld.global_.f32(x[i])")
@@ -179,7 +194,7 @@ def _fits(type: Type, wanted: _Wanted) -> bool:
         return type.is_float and type.lanes == 1 and type.name != "tf32"
     if not type.is_integer or (type.bits > 32) != (wanted.bits > 32):
         return False
-    return wanted.kind == "character" or type.signed == (wanted.kind == "signed") or type.bits < 32 and not type.signed
+    return wanted.kind == "character" or type.signed == (wanted.kind == "signed") or (type.bits < 32 and not type.signed)
 
 
 def _letter(type: Type) -> str:
@@ -189,7 +204,9 @@ def _letter(type: Type) -> str:
 
 
 def _words(wanted: _Wanted) -> str:
-    return "a float" if wanted.kind == "float" else f"{'a signed' if wanted.kind == 'signed' else 'an unsigned'} integer of {wanted.bits} bits"
+    if wanted.kind == "float":
+        return "a float"
+    return f"{'a signed' if wanted.kind == 'signed' else 'an unsigned'} integer of {wanted.bits} bits"
 
 
 # ---- the call -----------------------------------------------------------------------------------------------------------

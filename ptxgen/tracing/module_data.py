@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from math import prod
 from typing import Any
 
@@ -73,7 +74,7 @@ def _declare(what: str, space: str, values: Any, dtype: Type | None, align: int 
         return name
 
     if space == "const":
-        name = builder.once(("const", dtype.name, align, array.shape, array.tobytes()), make)
+        name = _once(builder, ("const", dtype.name, align, array.tobytes()), make)
         _check_room(builder, where)
     else:
         name = make()
@@ -95,9 +96,9 @@ def _typed(what: str, values: Any, dtype: Type | None, where: Where) -> tuple[np
         )  # fmt: skip
     with np.errstate(all="ignore"):
         array = np.ascontiguousarray(given.astype(dtype.numpy))
-    kept = (array.astype(np.float64) == given) | (given != given) if given.dtype.kind == "f" else array.astype(object) == given.astype(object)
+    kept = np.equal(array.astype(object), given.astype(object)) | (given != given)
     if given.dtype != array.dtype and not np.all(kept):
-        first = given[~np.asarray(kept)].flat[0]
+        first = given[~np.asarray(kept, bool)].flat[0]
         raise TraceError(
             f"{what}: .{dtype.name} does not hold {first} exactly", where=where, why="nothing is rounded unasked",
             legal="round it in the open: np.asarray(values, dtype)",
@@ -143,5 +144,12 @@ def text_variable(builder: Builder, stem: str, text: str) -> str:
         builder.module.append(ir.Variable("global", "b8", name, (len(content),), align=1, init=tuple(map(ir.Int, content))))
         return name
 
-    found: str = builder.once(("text", text), make)
+    return _once(builder, ("text", text), make)
+
+
+def _once(builder: Builder, key: Hashable, make: Callable[[], str]) -> str:
+    """The name of what the module declares for `key`."""
+    if key not in builder.declared:
+        builder.declared[key] = make()
+    found: str = builder.declared[key]
     return found

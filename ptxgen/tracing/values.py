@@ -260,6 +260,7 @@ def operand(builder: Builder, value: Value, where: Where, *, negatable: bool = F
         If the value is defined in a block that does not enclose this place, or in another kernel.
     """
     if value.builder is not builder:
+        builder.own(value, where)
         raise TraceError(
             "a value of another trace is used",
             where=where,

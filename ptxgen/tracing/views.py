@@ -15,7 +15,7 @@ from ptxgen.instructions.checking import Given
 from ptxgen.instructions.types import Type
 from ptxgen.layouts.expr import Expr, Scalar, Symbol, counterexample, prove_nonnegative
 from ptxgen.layouts.layout import Layout
-from ptxgen.tracing.builder import Builder, Value, register_class
+from ptxgen.tracing.builder import Builder, Value, active, register_class
 from ptxgen.tracing.literals import bounds
 from ptxgen.tracing.operatorless import operatorless
 from ptxgen.tracing.provenance import Where, here
@@ -193,6 +193,12 @@ class View:
 
     def check_visible(self, where: Where) -> None:
         """Refuse a view where the guards that prove its bounds are not in force."""
+        trace = active()
+        if trace is not None and trace is not self.builder:
+            raise TraceError(
+                f"{self!r} belongs to {self.builder.name}, and is used in {trace.name}", where=where,
+                why="a function has registers of its own", legal="pass it as an argument: x: px.Tensor(shape, dtype)",
+            )  # fmt: skip
         if self.builder.region.inside(self.region):
             return
         raise TraceError(
