@@ -10,7 +10,7 @@ from math import prod
 
 from ptxgen.instructions.grammar import Choice, Element, Form, broken_rules
 
-__all__ = ["count", "illegal_choices", "legal_choices", "pairwise"]
+__all__ = ["any_choice", "certified_choices", "count", "illegal_choices", "legal_choices", "pairwise"]
 
 _ENUMERATE = 4000
 """Syntax lines with more combinations than this are sampled."""
@@ -40,10 +40,13 @@ def _draw(elements: Sequence[Element], rng: random.Random) -> dict[str, str | bo
 def _drawn(form: Form, number: int) -> Iterator[dict[str, str | bool]]:
     rng = random.Random(form.syntax)
     for _ in range(number):
-        bound = _draw(form.elements, rng)
-        if form.default_type:
-            bound.setdefault(".type", form.default_type)
-        yield bound
+        yield _complete(form, _draw(form.elements, rng))
+
+
+def _complete(form: Form, bound: dict[str, str | bool]) -> dict[str, str | bool]:
+    if form.default_type:
+        bound.setdefault(".type", form.default_type)
+    return bound
 
 
 @lru_cache(maxsize=None)
@@ -53,6 +56,32 @@ def legal_choices(form: Form, *, everything: bool = False) -> list[dict[str, str
         return list(form.combinations())
     legal = (bound for bound in _drawn(form, 2 * _ENUMERATE) if not any(broken_rules(form.entry, bound, operands_known=False)))
     return pairwise(form, legal)
+
+
+def certified_choices(form: Form, seed: int, most: int = 2000) -> list[dict[str, str | bool]]:
+    """All legal choices where there are at most `most`; else enough to hold every pair of values, and `most` random ones."""
+    rng = random.Random(f"{seed} {form.syntax}")
+    if count(form.elements) <= 20 * most:
+        found = list(form.combinations())
+        if len(found) <= most:
+            return found
+        rng.shuffle(found)
+        paired = pairwise(form, found)
+        spelled = {form.opcode(bound) for bound in paired}
+        return paired + [bound for bound in found if form.opcode(bound) not in spelled][:most]
+    more = {form.opcode(bound): bound for bound in (any_choice(form, rng) for _ in range(most))}
+    return list({**{form.opcode(bound): bound for bound in legal_choices(form)}, **more}.values())
+
+
+def any_choice(form: Form, rng: random.Random) -> dict[str, str | bool]:
+    """A random legal choice."""
+    known = legal_choices(form)
+    if count(form.elements) > _ENUMERATE and rng.random() < 0.8:
+        for _ in range(100):
+            bound = _complete(form, _draw(form.elements, rng))
+            if not any(broken_rules(form.entry, bound, operands_known=False)):
+                return bound
+    return rng.choice(known)
 
 
 def illegal_choices(form: Form, number: int = 1500) -> list[dict[str, str | bool]]:

@@ -44,9 +44,7 @@ def refusals(texts: Sequence[str], version: Version, target: str, place: str = "
     return refused
 
 
-def _refused_lines(
-    texts: Sequence[str], version: Version, target: str, place: str, generate: bool
-) -> tuple[dict[int, str], str | None]:
+def _refused_lines(texts: Sequence[str], version: Version, target: str, place: str, generate: bool) -> tuple[dict[int, str], str | None]:
     """What one run of ptxas refuses, by position, and its log; no log where it refuses nothing."""
     architecture, options = (target, ("-w", "-O0")) if generate else (target.replace("sm_", "compute_"), ("-w",))
     text, first = module(texts, version, target, place)

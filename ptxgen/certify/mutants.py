@@ -81,7 +81,7 @@ def _another(statement: Statement, rng: random.Random) -> str:
     return rng.choice(_words(statement.match.form.head) if rng.random() < 0.8 else _words(""))
 
 
-def _respelled(statement: Statement, change: Callable[[list[str]], None]) -> str | None:
+def _respelled(statement: Statement, change: Callable[[list[str]], object]) -> str | None:
     head, *qualifiers = tokens_of(statement.match.opcode)
     if not qualifiers:
         return None

@@ -130,3 +130,19 @@ def list_(
     from ptxgen.cli.explain import list_forms
 
     list_forms(prefix, json)
+
+
+@app.command()
+def certify(
+    families: Annotated[list[str] | None, typer.Argument(metavar="[FAMILY]...", help="Families of instructions; all by default.")] = None,
+    sample: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only N random legal statements, and as many mutants.")] = None,
+    seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
+    mutants: Annotated[int, typer.Option(min=0, help="Mutants of each syntax line, without --sample.")] = 120,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Keeps what is done, without --sample.")] = Path("certify.jsonl"),
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where FILE ends.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+) -> None:
+    """Hold the contracts against ptxas: what they allow, and what they refuse."""
+    from ptxgen.cli.certify import certify_contracts
+
+    raise typer.Exit(certify_contracts(families or [], sample, seed, mutants, out, resume, json))

@@ -1,7 +1,7 @@
 """ptxas is the referee: what a contract allows it assembles, and what a contract refuses it refuses.
 
 A test takes a family or all of them at once, since ptxas judges thousands of statements of equal version and target in one run. The
-sample holds every pair of qualifier values; ``python -m tests.instructions.sweep`` goes through all combinations.
+sample holds every pair of qualifier values; ``ptxgen certify`` goes through more, and through what is illegal.
 """
 
 from __future__ import annotations
