@@ -166,11 +166,11 @@ class Neg(Node):
 
 
 class Element(Node):
-    """An element of an array, ``table[2]`` or ``table[%r1]``: its address, which a load takes without brackets (ISA 6.4.2)."""
+    """An element of an array, ``table[2]`` or ``table[%r1+1]``: its address, which a load takes without brackets (ISA 6.4.2)."""
 
     __slots__ = ("index", "name")
 
-    def __init__(self, name: str, index: int | Reg) -> None:
+    def __init__(self, name: str, index: int | Reg | RegOffset) -> None:
         self.name = name
         self.index = index
 
@@ -328,7 +328,8 @@ class Variable(Node):
         ``"extern"``, ``"visible"``, ``"weak"`` or ``"common"``.
     init : Initializer or None
     ptr : tuple or None
-        ``(space or None, alignment or None)`` of an entry parameter's ``.ptr``.
+        ``(space or None, alignment or None)`` of an entry parameter's ``.ptr``; the space may be ``"texref"``, ``"samplerref"`` or
+        ``"surfref"``.
     attributes : tuple of str
         The texts inside ``.attribute(...)``, such as ``".managed"``.
     """

@@ -18,7 +18,7 @@ from ptxgen.instructions.marks import SELECTOR
 from ptxgen.instructions.registry import Match
 from ptxgen.instructions.special import SPECIAL
 from ptxgen.instructions.types import Type, type_named
-from ptxgen.ir import Address, Call, Element, Float, Guard, Instruction, Int, Neg, Not, Pair, Reg, Sink, Sym, SymbolRef, Vec
+from ptxgen.ir import Address, Call, Element, Float, Guard, Instruction, Int, Neg, Not, Pair, Reg, RegOffset, Sink, Sym, SymbolRef, Vec
 
 if TYPE_CHECKING:
     from ptxgen.emulator.machine import Group, Wave
@@ -98,6 +98,8 @@ class Lowering:
             return Given("address", f"{operand.name}[...]", space=self._space_of(operand.name))
         if isinstance(operand, Sink):
             return Given("sink", "_")
+        if isinstance(operand, RegOffset):
+            return self.given(operand.reg)
         if isinstance(operand, (Sym, SymbolRef)):
             if operand.name == "WARP_SZ":
                 return Given("int", operand.name, value=WARP)
@@ -145,6 +147,9 @@ class Lowering:
         if isinstance(operand, Not):
             positive = self.source(operand.reg, of)
             return lambda wave, frame, index: ~positive(wave, frame, index)
+        if isinstance(operand, RegOffset):
+            start, more = self.source(operand.reg, of), constant(Int(operand.offset), of)
+            return lambda wave, frame, index: start(wave, frame, index) + more(wave, frame, index)
         if isinstance(operand, (Sym, SymbolRef)):
             return self._symbol_source(operand, of)
         raise self.refuse(f"the emulator cannot read {operand!r}")
@@ -246,7 +251,8 @@ class Lowering:
         if isinstance(operand.index, int):
             return self.address(Address(Sym(operand.name), operand.index * step), "")
         space, start = self.address(Address(Sym(operand.name)), "")
-        number = self._register_address(operand.index, 0)
+        of, more = (operand.index.reg, operand.index.offset) if isinstance(operand.index, RegOffset) else (operand.index, 0)
+        number = self._register_address(of, more)
         return space, lambda wave, frame, index: start(wave, frame, index) + number(wave, frame, index) * step
 
     def _register_address(self, base: Reg, offset: int) -> Get:

@@ -19,6 +19,7 @@ __all__ = ["BINARY_OPERATORS", "constant", "integer", "literal", "sum_of_terms"]
 
 _WARP_SIZE = 32
 _MASK = (1 << 64) - 1
+_INFINITY = 0x7FF0000000000000
 
 
 class _Value(NamedTuple):
@@ -120,6 +121,8 @@ def _unary(scanner: Scanner) -> _Value:
         node = literal(scanner.text)
         if isinstance(node, Int) and node.value > _MASK:
             scanner.fail("a number of at most 64 bits")
+        if isinstance(node, Float) and node.bits == _INFINITY and scanner.text[1] not in "dD":
+            scanner.fail("a number that a double can hold")
         scanner.advance()
         return _value(node)
     if scanner.kind == "dot" and scanner.text[1:].isdigit():

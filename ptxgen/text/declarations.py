@@ -16,7 +16,7 @@ __all__ = ["LINKAGES", "SPACES", "attribute_texts", "declaration", "parameters",
 
 SPACES = frozenset({"reg", "param", "shared", "global", "const", "local", "tex", "surf", "sampler"})
 LINKAGES = frozenset({"extern", "visible", "weak", "common"})
-_POINTEES = frozenset({".const", ".global", ".local", ".shared"})
+_POINTEES = frozenset({".const", ".global", ".local", ".shared", ".texref", ".samplerref", ".surfref"})
 _FLAT = re.compile(r"\{([\d,\s]*)\}", re.ASCII)
 
 
@@ -25,19 +25,24 @@ class _Kind:
 
     __slots__ = ("align", "attributes", "linkage", "ptr", "space", "type", "vector")
 
-    def __init__(self, space: str, linkage: str | None) -> None:
+    def __init__(self, space: str, linkage: str | None, attributes: tuple[str, ...] = ()) -> None:
         self.space = space
         self.linkage = linkage
         self.type = ""
         self.align: int | None = None
         self.vector: int | None = None
         self.ptr: tuple[str | None, int | None] | None = None
-        self.attributes: tuple[str, ...] = ()
+        self.attributes = attributes
 
 
-def declaration(scanner: Scanner, scopes: Scopes, linkage: str | None = None, where: Position | None = None) -> list[Variable | RegDecl]:
-    """Read ``.space ... names;``, all of it, and declare the names; one node for each variable, which all stand at `where`."""
-    kind = _kind(scanner, linkage)
+def declaration(
+    scanner: Scanner, scopes: Scopes, linkage: str | None = None, where: Position | None = None, attributes: tuple[str, ...] = ()
+) -> list[Variable | RegDecl]:
+    """Read ``.space ... names;``, all of it, and declare the names; one node for each variable, which all stand at `where`.
+
+    `attributes` are those that stood in front of the space.
+    """
+    kind = _kind(scanner, linkage, attributes)
     if kind.space == "reg":
         made: list[Variable | RegDecl] = list(_registers(scanner, scopes, kind))
     else:
@@ -84,9 +89,11 @@ def prototype(scanner: Scanner, label: str) -> Prototype:
 
 def targets(scanner: Scanner, label: str, kind: str) -> Targets:
     """Read what follows ``.branchtargets`` or ``.calltargets``."""
-    names = [scanner.name("a target's name")]
-    while scanner.accept(","):
-        names.append(scanner.name("a target's name"))
+    names: list[str] = []
+    while True:
+        names += _names(scanner, "a target's name")
+        if not scanner.accept(","):
+            break
     scanner.finish("','")
     return Targets(label, kind, tuple(names))
 
@@ -112,8 +119,8 @@ def attribute_texts(scanner: Scanner) -> tuple[str, ...]:
             scanner.fail("',' or ')'")
 
 
-def _kind(scanner: Scanner, linkage: str | None) -> _Kind:
-    kind = _Kind(scanner.advance()[1:], linkage)
+def _kind(scanner: Scanner, linkage: str | None, attributes: tuple[str, ...] = ()) -> _Kind:
+    kind = _Kind(scanner.advance()[1:], linkage, attributes)
     if kind.space == "const" and scanner.accept("["):
         kind.space = f"const[{integer(scanner, 'a constant bank')}]"
         scanner.expect("]")
@@ -129,7 +136,7 @@ def _kind(scanner: Scanner, linkage: str | None) -> _Kind:
         elif word in (".v2", ".v4", ".v8"):
             kind.vector = int(word[2:])
         elif word == ".attribute":
-            kind.attributes = attribute_texts(scanner)
+            kind.attributes += attribute_texts(scanner)
         elif word[1:] in TYPES and not kind.type:
             kind.type = word[1:]
         else:
@@ -183,15 +190,19 @@ def _count(scanner: Scanner) -> int:
 
 
 def _variables(scanner: Scanner, scopes: Scopes, kind: _Kind) -> list[Variable]:
-    name = scanner.name("a variable's name")
-    if scanner.accept("<"):
-        names = [f"{name}{index}" for index in range(_count(scanner))]
-        for each in names:
-            scopes.declare(each, register=False)
+    names = _names(scanner, "a variable's name")
+    for name in names:
+        scopes.declare(name, register=False)
+    if len(names) != 1:
         return [_variable(kind, each, (), None) for each in names]
-    scopes.declare(name, register=False)
     dims = _dims(scanner)
-    return [_variable(kind, name, dims, _initializer(scanner) if scanner.accept("=") else None)]
+    return [_variable(kind, names[0], dims, _initializer(scanner) if scanner.accept("=") else None)]
+
+
+def _names(scanner: Scanner, what: str) -> list[str]:
+    """A name, or the many that ``name<4>`` stands for: ``name0`` to ``name3``."""
+    name = scanner.name(what)
+    return [f"{name}{index}" for index in range(_count(scanner))] if scanner.accept("<") else [name]
 
 
 def _variable(kind: _Kind, name: str, dims: tuple[int | None, ...], init: Initializer | None) -> Variable:

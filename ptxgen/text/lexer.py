@@ -96,6 +96,10 @@ class Scanner:
         """Raise a fault at the current token."""
         if self.kind == "malformed":
             raise Fault(self.start, f"'{self.text}' is no number of PTX (ISA 4.5)")
+        if self.source.startswith("/*", self.start):
+            raise Fault(self.start, "this comment is never closed", len(self.source))
+        if self.text == '"':
+            raise Fault(self.start, "this string is not closed on its line")
         raise Fault(self.start, f"expected {expected}, found {self.describe()}")
 
     def finish(self, otherwise: str = "") -> None:

@@ -50,7 +50,7 @@ class OperandReader:
         """Operands of a whole instruction, without comments; a `Fault` of no use as a message where they are not well-formed."""
         if "[" in text or "{" in text:
             parts = _SPLIT.findall(text)
-            if sum(map(len, parts)) + len(parts) - 1 != len(text):
+            if ",".join(parts) != text:
                 raise Fault(0, "")
         else:
             parts = text.split(",")
@@ -177,9 +177,12 @@ class OperandReader:
 
     def _element(self, name: str, scanner: Scanner) -> Element:
         scanner.advance()
-        index: int | Reg
+        index: int | Reg | RegOffset
         if scanner.kind == "name" and scanner.text != "WARP_SZ":
             index = self.register(scanner, "an index")
+            offset = sum_of_terms(scanner)
+            if offset:
+                index = RegOffset(index, offset)
         else:
             index = integer(scanner, "an index: a register or an integer")
         scanner.expect("]")

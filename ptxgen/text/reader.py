@@ -13,7 +13,7 @@ from ptxgen.text.constants import integer
 from ptxgen.text.declarations import LINKAGES, SPACES, attribute_texts, declaration, parameters
 from ptxgen.text.directives import head_directives, pragma
 from ptxgen.text.errors import Fault, ReadError, nearest
-from ptxgen.text.lexer import Scanner
+from ptxgen.text.lexer import IDENTIFIER, Scanner
 from ptxgen.text.scope import Scopes
 from ptxgen.text.statements import BodyReader, Log
 
@@ -25,7 +25,11 @@ _SKIPPED = re.compile(
     r"|\n(?=[ \t]*\.(?:visible|weak|extern|common|entry|func|global|section|file|alias)\b)"
 )
 _DWARF = re.compile(r"@@DWARF[ \t]+([^\n]*)")
-_DIRECTIVES = frozenset({*LINKAGES, *SPACES, "entry", "func", "section", "file", "pragma", "alias", "target"})
+_COMMENT = re.compile(r"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/")
+_TERM = rf"(?:0[xX][0-9a-fA-F]+|0[bB][01]+|\d+|\.?{IDENTIFIER})"
+_DATUM = rf"[-+]?\s*{_TERM}(?:\s*[-+]\s*{_TERM})*"
+_SECTION_LINE = re.compile(rf"\s*(?:{IDENTIFIER}\s*:|\.(?:b8|b16|b32|b64|quad)\s+{_DATUM}(?:\s*,\s*{_DATUM})*(?![\w$.:,])\s*)", re.ASCII)
+_DIRECTIVES = frozenset({*LINKAGES, *SPACES, "attribute", "entry", "func", "section", "file", "pragma", "alias", "target"})
 _Heading = tuple[tuple[int, int], tuple[str, ...], Union[int, None]]
 
 
@@ -157,12 +161,15 @@ class _ModuleReader:
         linkage = None
         if scanner.text[1:] in LINKAGES:
             linkage = scanner.advance()[1:]
+        attributes = attribute_texts(scanner) if scanner.accept(".attribute") else ()
         word = scanner.text
-        if word in (".entry", ".func"):
+        if word in (".entry", ".func") and not attributes:
             return self._function(scanner, start, linkage)
         if word[1:] in SPACES:
-            self.items += declaration(scanner, self.scopes, linkage, self.log.position(start))
+            self.items += declaration(scanner, self.scopes, linkage, self.log.position(start), attributes)
             return scanner.passed
+        if attributes:
+            scanner.fail("a state space")
         if linkage is not None:
             scanner.fail("'.entry', '.func' or a state space")
         dwarf = _DWARF.match(self.text, start) if word == "@" else None
@@ -222,7 +229,7 @@ class _ModuleReader:
         close = next((mark.start() for mark in _SKIPPED.finditer(self.text, scanner.end) if mark[0] == "}"), None)
         if close is None:
             scanner.fail("'}' to close the section")
-        self.items.append(Section(name, _section_lines(self.text[scanner.end : close])))
+        self.items.append(Section(name, _section_lines(self.text[scanner.end : close], scanner.end)))
         return close + 1
 
     def _file(self, scanner: Scanner) -> FileDirective:
@@ -259,11 +266,20 @@ class _ModuleReader:
         return len(self.text)
 
 
-def _section_lines(text: str) -> tuple[str, ...]:
-    """One directive or label each, however the text broke them into lines."""
-    text = re.sub(r"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/", " ", text)
-    found = re.findall(r"[\w$%]+\s*:|\.(?:b8|b16|b32|b64)\b(?:(?!\.(?:b8|b16|b32|b64)\b|[\w$%]+\s*:).)*|\S+", text, re.DOTALL)
-    return tuple(_regular(line) for line in found)
+def _section_lines(text: str, start: int) -> tuple[str, ...]:
+    """The data of a section that begins at `start`: one directive or label each, however the text broke them into lines."""
+    found = []
+    plain = _COMMENT.sub(lambda comment: " " * len(comment[0]), text)
+    end = 0
+    while (line := _SECTION_LINE.match(plain, end)) is not None:
+        end = line.end()
+        found.append(_regular(line[0].strip()))
+    rest = plain[end:]
+    if rest.strip():
+        scanner = Scanner(text, end)
+        expected = "a label, or '.b8', '.b16', '.b32' or '.b64' with numbers, labels or differences of labels"
+        raise Fault(start + scanner.start, f"expected {expected}, found {scanner.describe()}")
+    return tuple(found)
 
 
 def _regular(line: str) -> str:

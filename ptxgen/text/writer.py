@@ -142,7 +142,7 @@ def _reference(operand: Any) -> str:
 
 def _element(operand: Any) -> str:
     index = operand.index
-    return f"{operand.name}[{index if isinstance(index, int) else _reg(index)}]"
+    return f"{operand.name}[{index if isinstance(index, int) else write_operand(index)}]"
 
 
 _OPERANDS: dict[type[Node], Callable[[Any], str]] = {

@@ -204,3 +204,16 @@ def test_every_wave_starts_with_unwritten_shared_memory(run) -> None:
         .shared .b32 s; mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 0; @%p1 st.shared.u32 [s], 1; ld.shared.u32 %r2, [s];"""
     result = run(body, grid=2, resident_threads=32)
     assert [(report.kind, report.thread[0]) for report in result.reports] == [("unwritten memory", (1, 0, 0))]
+
+
+def test_a_register_and_a_constant_stand_for_their_sum(run) -> None:
+    """ISA 6.2 and 6.4.2: as a source, and as the index of an array."""
+    out = np.zeros((4, 2), np.uint32)
+    run(
+        """ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; mad.wide.u32 %rd1, %r1, 8, %rd1;
+        add.u32 %r2, %r1+100, %r1+-1; ld.global.b32 %r3, table[%r1+2]; st.global.v2.b32 [%rd1], {%r2, %r3};""",
+        out,
+        before=".global .b32 table[6] = {1, 2, 3, 4, 5, 6};",
+        block=4,
+    ).raise_for_reports()
+    assert out.tolist() == [[99 + 2 * thread, thread + 3] for thread in range(4)]

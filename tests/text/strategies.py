@@ -35,7 +35,8 @@ offsets = st.one_of(st.integers(-(2**31), 2**31 - 1), st.integers(-64, 64))
 references = st.builds(ir.SymbolRef, plain_names, offsets.filter(bool))
 scalars = st.one_of(registers, symbols, integers, floats, st.just(ir.Sink()))
 vectors = st.lists(st.one_of(scalars, scalars, references), min_size=1, max_size=8).map(lambda items: ir.Vec(tuple(items)))
-elements = st.builds(ir.Element, plain_names, st.one_of(st.integers(-4, 400), whole_registers))
+indices = st.one_of(st.integers(-4, 400), whole_registers, st.builds(ir.RegOffset, whole_registers, offsets.filter(bool)))
+elements = st.builds(ir.Element, plain_names, indices)
 addresses = st.one_of(
     st.builds(ir.Address, st.one_of(whole_registers, symbols), offsets),
     st.builds(ir.Address, integers),
@@ -134,7 +135,7 @@ variables = st.builds(
     st.none(),
     attributes,
 )
-pointers = st.one_of(st.none(), st.tuples(st.sampled_from([None, "global", "const", "local", "shared"]), aligns))
+pointers = st.one_of(st.none(), st.tuples(st.sampled_from([None, "global", "const", "local", "shared", "texref", "surfref"]), aligns))
 
 
 def parameters(names: st.SearchStrategy[str]) -> st.SearchStrategy[tuple[ir.Variable, ...]]:
@@ -195,10 +196,13 @@ functions = st.one_of(
 )
 section_lines = st.lists(
     st.sampled_from(
-        [".b8 1", ".b8 1, 2, 255", "$L__info:", ".b32 $L__info", ".b64 $L__info+4", ".b32 $a-$b", ".b32 .debug_abbrev", ".b64 -1"]
+        [
+            ".b8 1", ".b8 1, 2, 255", "$L__info:", ".b32 $L__info", ".b64 $L__info+4", ".b32 $a-$b", ".b32 .debug_abbrev", ".b64 -1",
+            ".b16 0x1F, 0b1", ".b64 .debug_abbrev+8",
+        ]
     ),
     max_size=4,
-).map(tuple)  # fmt: skip
+).map(tuple)
 sections = st.builds(ir.Section, st.sampled_from([".debug_str", ".debug_info", "mine"]), section_lines)
 files = st.one_of(
     st.builds(ir.FileDirective, small, strings),

@@ -24,6 +24,7 @@ STATEMENTS = {
     "mov.u32 %r1, 5u;": (14, "'5u' is no number of PTX (ISA 4.5)"),
     "mov.u32 %r1, 0f3F80;": (14, "'0f3F80' is no number of PTX (ISA 4.5)"),
     "mov.u32 %r1, 36893488147419103232;": (14, "expected a number of at most 64 bits, found '36893488147419103232'"),
+    "mov.f64 %fd1, 1.0e400;": (15, "expected a number that a double can hold, found '1.0e400'"),
     "mov.u32 %r1, 1/0;": (15, "a constant expression divides by zero"),
     "mov.f32 %f1, 1.0+2;": (17, "'+' takes two integers or two floating constants (ISA 4.5.6)"),
     "mov.f32 %f1, ~1.0;": (14, "'~' takes integers (ISA 4.5.6)"),
@@ -52,7 +53,10 @@ STATEMENTS = {
     "t: .branchtargets 5;": (19, "expected a target's name, found '5'"),
     "p: .callprototype (.local .b32 x) _;": (20, "expected a parameter: '.param' or '.reg', found '.local'"),
     "= 5;": (1, "expected a statement, found '='"),
-    "/* open": (1, "expected a statement, found '/'"),
+    "/* open": (1, "this comment is never closed"),
+    "mov.u32 /* open": (9, "this comment is never closed"),
+    '.pragma "nounroll;': (9, "this string is not closed on its line"),
+    "ld.global.b32 %r1, table[%r2;": (29, "expected ']', found ';'"),
 }  # fmt: skip
 
 
@@ -63,10 +67,11 @@ def test_a_faulty_statement_is_explained_and_reading_goes_on(text: str) -> None:
         read(f"{HEADER}.entry k()\n{{\n{text}\nmov.u32 %r1, ?;\n}}\n", filename="k.ptx")
     first, *others = caught.value.problems
     assert (first.position, first.message, first.source) == (("k.ptx", 6, column), message, text)
-    if not text.startswith("/*"):
+    if "/*" not in text:
         assert [problem.message for problem in others] == ["expected an operand, found '?'"]
 
 
+SECTION_DATA = "a label, or '.b8', '.b16', '.b32' or '.b64' with numbers, labels or differences of labels"
 ITEMS = {
     ".globl k": (1, "expected a declaration or a function, found '.globl'; nearest: .global, .local"),
     "mov.u32 %r1, 1;": (1, "expected a declaration or a function, found 'mov'"),
@@ -87,6 +92,10 @@ ITEMS = {
     ".global .attribute(managed) .u32 a;": (20, "expected an attribute such as '.managed', found 'managed'"),
     ".file 1 a": (9, "expected a file's name in quotes, found 'a'"),
     ".alias f g;": (10, "expected ',', found 'g'"),
+    ".section .debug_str { .b8 1; .b8 2 }": (28, f"expected {SECTION_DATA}, found ';'"),
+    ".section .debug_str { /* ; */ .b8 x.y }": (31, f"expected {SECTION_DATA}, found '.b8'"),
+    ".section .debug_str { .b24 1 }": (23, f"expected {SECTION_DATA}, found '.b24'"),
+    ".visible .attribute(.managed) .func f() { ret; }": (31, "expected a state space, found '.func'"),
     ".section 5 {}": (10, "expected a section's name, found '5'"),
 }  # fmt: skip
 
@@ -172,7 +181,7 @@ def test_damaged_texts_are_read_or_refused_and_never_else(module: object, data: 
 
 
 @pytest.mark.parametrize("filler", ["/*", "a.", "{", "[", "%r1, ", "(", "-", ".x::", "\n", '"', "a:", "{1,", "0?", "1+", "@"])
-@pytest.mark.parametrize("start", ["", ".entry k() { mov.u32 ", ".entry k() { ", ".global .u32 a = "])
+@pytest.mark.parametrize("start", ["", ".entry k() { mov.u32 ", ".entry k() { ", ".global .u32 a = ", ".section .d { .b8 1, 2"])
 def test_the_longest_nonsense_is_refused_in_words(start: str, filler: str) -> None:
     """No depth of nesting ends in Python's own recursion error, and no expression backtracks for minutes."""
     with pytest.raises(ReadError):

@@ -38,6 +38,7 @@ INSTRUCTIONS = {
     "ld.global.b32 %r1, [table+8];": Instruction("ld.global.b32", (R(1), Address(Sym("table"), 8))),
     "ld.global.b32 %r1, table[3];": Instruction("ld.global.b32", (R(1), Element("table", 3))),
     "ld.global.b32 %r1, table[%r2];": Instruction("ld.global.b32", (R(1), Element("table", R(2)))),
+    "ld.global.b32 %r1, table[%r2+-1];": Instruction("ld.global.b32", (R(1), Element("table", ir.RegOffset(R(2), -1)))),
     "add.u32 %r1, %r2+1, %r3+-1;": Instruction(
         "add.u32", (R(1), ir.RegOffset(R(2), 1), ir.RegOffset(R(3), -1))
     ),
@@ -98,6 +99,15 @@ INSTRUCTIONS = {
             Instruction("bra.uni", (Sym("%c"),)),
             ir.Label("%c"),
             Instruction("bra", (Sym("$a"),)),
+        )
+    ),
+    "{ list: .branchtargets t<2>, u; brx.idx %r1, list; t0: t1: u: }": ir.Block(
+        (
+            ir.Targets("list", "branchtargets", ("t0", "t1", "u")),
+            Instruction("brx.idx", (R(1), Sym("list"))),
+            ir.Label("t0"),
+            ir.Label("t1"),
+            ir.Label("u"),
         )
     ),
     "{ .reg .pred p; .reg .b32 t, u<3>; .reg .v4 .f32 w; setp.eq.u32 p, u2, 0; @p mov.f32 %f1, w.x;\n"
@@ -228,7 +238,14 @@ MODULES = {
         )),
         V("global", "u8", "bytes", (2,), init=(ir.SymbolRef("t", mask=0xFF), ir.SymbolRef("t", 4, True, 0xFF00))),
     ),
-    ".global .attribute(.managed) .align 8 .b64 m;": (V("global", "b64", "m", align=8, attributes=(".managed",)),),
+    ".global .attribute(.managed) .align 8 .b64 m; .visible .attribute(.managed) .global .b32 n;": (
+        V("global", "b64", "m", align=8, attributes=(".managed",)),
+        V("global", "b32", "n", linkage="visible", attributes=(".managed",)),
+    ),
+    ".entry k(.param .u64 .ptr .surfref s, .param .u64 .ptr .texref .align 4 t) { ret; }": (
+        ir.Function("entry", "k", (V("param", "u64", "s", ptr=("surfref", None)), V("param", "u64", "t", ptr=("texref", 4))),
+                    (Instruction("ret"),), linkage=None),
+    ),
     ".visible .entry k(.param .u64 .ptr .global .align 16 a, .param .u64 .ptr b, .param .align 8 .b8 s[12])\n"
     ".maxntid 128, 1 .minnctapersm 2 .maxnreg 32 { ret; }": (
         ir.Function("entry", "k", (
