@@ -178,7 +178,7 @@ class Addresses(Anchor):
     def _all_behind(self, first: ir.Address) -> list[ir.Address]:
         """The first address and what lies behind it, where that is the same for every thread in all repeats, as it nearly always is."""
         steps = [step for step in self.steps if step is not None and _encodable(first.offset + step)]
-        if self.symbols or len(steps) < len(self.steps):
+        if len(steps) < len(self.steps) or any((values != values[:, :1]).any() for values in self.symbols.values()):
             return []
         return [ir.Address(first.base, first.offset + step) for step in steps]
 

@@ -6,6 +6,7 @@ layout. One layout drives the map and every other access to the tile, so they ca
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -16,8 +17,11 @@ from ptxgen.instructions.checking import Given
 from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match
 from ptxgen.instructions.types import s32
+from ptxgen.layouts.axes import ZERO, m
+from ptxgen.layouts.dims import Dims, extent_of
 from ptxgen.layouts.expr import Expr
 from ptxgen.layouts.swizzle import Swizzle
+from ptxgen.layouts.table import Table
 from ptxgen.tile.addresses import Addresses
 from ptxgen.tile.expressions import materialize
 from ptxgen.tile.group import Group
@@ -52,7 +56,10 @@ class BoxImageOperand(TileOperand):
         self.addresses: Addresses = view.builder.once(key, lambda: self._checked(group))
 
     def _checked(self, group: Group) -> Addresses:
-        self._check_image()
+        layout = self.view.layout
+        static = all(type(value) is int for part in layout.dims for _, stride in part for _, value in stride.parts)
+        if not (static and _as_copied(layout.dims, layout.swizzle, self.view.dtype.bits)):
+            self._check_image()
         return self._start(group)
 
     def _check_image(self) -> None:
@@ -60,9 +67,8 @@ class BoxImageOperand(TileOperand):
         shape = tuple(int(extent) for extent in view.shape)  # type: ignore[arg-type]
         table = view.layout.table()
         found = table.linear.ravel() - table.linear.ravel()[0]
-        row = next((extent for extent in reversed(shape) if extent > 1), 1)
-        pitch = max(8 * _SPANS.get(view.layout.swizzle, 0), row * view.dtype.bits)  # short rows leave the rest of the span alone
-        wanted = np.add.outer(np.arange(prod(shape) // row) * pitch, np.arange(row) * view.dtype.bits).ravel()
+        row, pitch = _rows(shape, view.layout.swizzle, view.dtype.bits)
+        wanted = _copied(shape, row, pitch, view.dtype.bits)
         if view.layout.swizzle not in (None, Swizzle.B32, Swizzle.B64, Swizzle.B128):
             raise refuse(
                 self.match, self.name, f"{view!r} has the swizzle {view.layout.swizzle}",
@@ -87,10 +93,10 @@ class BoxImageOperand(TileOperand):
     def _start(self, group: Group) -> Addresses:
         view = self.view
         assert isinstance(view.storage, Memory)
-        table = view.layout.table()
-        first = table.linear.ravel()[:1].reshape(1, 1)
+        offset = Expr.of(view.layout.offset[m])
+        first = np.full((1, 1), offset.terms.get((), 0), np.int64)
         align = max(_ALIGN, view.layout.swizzle.period if view.layout.swizzle is not None else 1)
-        symbols = {mono: values.ravel()[:1].reshape(1, 1) for mono, values in table.symbols.items()}
+        symbols = {mono: np.full((1, 1), step, np.int64) for mono, step in offset.terms.items() if mono}
         starts = [(view.storage.align, f"px.shared(..., align={align})")]
         starts += [(int(first[0, 0]) // 8, f"a part that begins at a multiple of {align} bytes")]
         for mono, values in symbols.items():
@@ -110,6 +116,25 @@ class BoxImageOperand(TileOperand):
     def render(self, repeats: int) -> list[ir.Operand]:
         start: list[ir.Operand] = [*self.addresses.render()]
         return start * repeats
+
+
+def _rows(shape: tuple[int, ...], swizzle: Swizzle | None, bits: int) -> tuple[int, int]:
+    """Elements of a row, and bits from one to the next: short rows leave the rest of the swizzle's span alone."""
+    row = next((extent for extent in reversed(shape) if extent > 1), 1)
+    return row, max(8 * _SPANS.get(swizzle, 0), row * bits)
+
+
+def _copied(shape: tuple[int, ...], row: int, pitch: int, bits: int) -> np.ndarray:
+    """Where a copy puts the elements of a box, in bits behind the first."""
+    return np.add.outer(np.arange(prod(shape) // row) * pitch, np.arange(row) * bits).ravel()
+
+
+@lru_cache(maxsize=256)
+def _as_copied(dims: tuple[Dims, ...], swizzle: Swizzle | None, bits: int) -> bool:
+    """Whether static dimensions lie as a copy writes a box."""
+    shape = tuple([int(extent_of(part)) for part in dims])  # type: ignore[arg-type]
+    found = Table(dims, shape, ZERO, None, "bit").linear
+    return swizzle in _SPANS and np.array_equal(found.ravel(), _copied(shape, *_rows(shape, swizzle, bits), bits))
 
 
 class TensorMapOperand(TileOperand):

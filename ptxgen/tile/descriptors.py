@@ -14,7 +14,7 @@ import numpy as np
 
 from ptxgen import ir
 from ptxgen.instructions.checking import Given
-from ptxgen.instructions.descriptors import CANONICAL, Canonical, Descriptor
+from ptxgen.instructions.descriptors import CANONICAL, Canonical
 from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match
 from ptxgen.instructions.tiles import Atom, chosen
@@ -67,9 +67,9 @@ class DescriptorOperand(ViewOperand):
                 rule=f"the shape of this operand ends in {image!r}, counted in elements of {bits} bits", legal=f".view(px.b{bits})",
             )  # fmt: skip
         super().__init__(match, name, contract, view, group, image)
-        assert atom.descriptor is not None
-        self.found = self._recognise(atom, bits)
-        self.addresses = self._starts(atom.descriptor)
+        # What was found about a layout holds wherever the same threads take it from the same memory.
+        key = "descriptor", match, atom, shape, view.storage, view.layout.spelling, group
+        self.found, self.addresses = view.builder.once(key, lambda: (self._recognise(atom, bits), self._starts()))
 
     # ---- which canonical layout ----------------------------------------------------------------------------------------
 
@@ -102,7 +102,8 @@ class DescriptorOperand(ViewOperand):
     def _within(self, symbols: dict[tuple[Symbol, ...], np.ndarray]) -> list[np.ndarray]:
         """Runtime coefficients inside each atom, relative to its first element: they must vanish."""
         assert self.repeat_shape is not None
-        split = (values.reshape(self.group.size, prod(self.repeat_shape), self.atom.size) for values in symbols.values())
+        differing = [values for values in symbols.values() if any(values.strides)]  # the others are one number in all elements
+        split = (values.reshape(self.group.size, prod(self.repeat_shape), self.atom.size) for values in differing)
         return [values - values[:, :, :1] for values in split]
 
     def _unrecognised(self, nearest: tuple[int, Canonical, int, int] | None, found: np.ndarray, majors: list[str]) -> Exception:
@@ -135,7 +136,7 @@ class DescriptorOperand(ViewOperand):
 
     # ---- where it starts -----------------------------------------------------------------------------------------------
 
-    def _starts(self, descriptor: Descriptor) -> Addresses:
+    def _starts(self) -> Addresses:
         """The addresses of the first elements, before the swizzle: the hardware XORs absolute addresses itself."""
         view, group = self.view, self.group
         assert self.repeat_shape is not None and isinstance(view.storage, Memory)

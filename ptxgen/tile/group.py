@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from ptxgen.errors import InstructionError, TraceError
 from ptxgen.instructions.registry import Match
 from ptxgen.layouts.axes import cbx, cby, cbz
-from ptxgen.layouts.expr import Monomial
+from ptxgen.layouts.expr import Monomial, Symbol
 from ptxgen.layouts.table import Table
 from ptxgen.tracing.builder import Builder, Value
 
@@ -99,25 +100,23 @@ class Group:
     ctas : tuple of int
         Cluster extents (z, y, x) in front of the threads; empty below cluster scope.
     slots : dict
-        Register numbers of the operands that were checked, by how they lie (see `RegisterOperand`).
+        Register numbers of some operands that were checked, by how they lie (see `RegisterOperand`).
     """
 
-    __slots__ = ("active", "builder", "ctas", "issuer", "local", "rows", "scope", "size", "slots", "span", "unit")
+    __slots__ = ("active", "ctas", "issuer", "local", "rows", "scope", "size", "slots", "span", "threads", "unit")
 
     @staticmethod
     def at(builder: Builder, scope: str, issuer: str = "thread") -> Group:
         """The group at this place of the trace, the same object wherever the same threads are active."""
-        active = builder.active_threads()
-        key = "group", scope, issuer, active.tobytes()
-        found: Group = builder.once(key, lambda: Group(builder, scope, issuer, active))
+        found = _group(scope, issuer, builder.threads, builder.cluster, builder.active_threads().tobytes())
         if found.unit > 1:
             _convergent(builder, issuer)
         return found
 
-    def __init__(self, builder: Builder, scope: str, issuer: str, active: np.ndarray) -> None:
+    def __init__(self, scope: str, issuer: str, threads: int, cluster: tuple[int, int, int], active: np.ndarray) -> None:
         if scope not in SCOPES:
             raise TraceError(f"{scope!r} is no execution scope", legal=f"scope={' | '.join(repr(one) for one in SCOPES)}")
-        self.builder = builder
+        self.threads = threads
         self.scope = scope
         self.issuer = issuer
         self.unit = _UNITS[issuer]
@@ -126,16 +125,16 @@ class Group:
             raise TraceError(
                 "no thread is active here", why="the guards around this line exclude each other", legal="guards that some thread passes"
             )
-        self.span = 1 if scope == "thread" else min(_SIZES.get(scope, builder.threads), builder.threads)
+        self.span = 1 if scope == "thread" else min(_SIZES.get(scope, threads), threads)
         self.rows = np.zeros(1, np.int64) if scope == "thread" else self._local()
         self.local = self.rows if self.unit == 1 else self._whole_units()
-        self.ctas = tuple(reversed(builder.cluster)) if scope == "cluster" else ()
+        self.ctas = tuple(reversed(cluster)) if scope == "cluster" else ()
         self.size = len(self.local) * prod(self.ctas)
         self.slots: dict[Hashable, np.ndarray] = {}
 
     def _local(self) -> np.ndarray:
         """The indices inside the scope that are active, the same in each of the scope's instances that has any."""
-        if len(self.active) == self.builder.threads and self.builder.threads % self.span == 0:
+        if len(self.active) == self.threads and self.threads % self.span == 0:
             return np.arange(self.span)
         local = _distinct(self.active % self.span)
         instances = len(self._instances())
@@ -149,14 +148,14 @@ class Group:
 
     def _instances(self) -> np.ndarray:
         """The numbers of the scope's instances in the block that have active threads."""
-        return np.arange(1) if self.span >= self.builder.threads else _distinct(self.active // self.span)
+        return np.arange(1) if self.span >= self.threads else _distinct(self.active // self.span)
 
     def _whole_units(self) -> np.ndarray:
         """The first threads of the warps or warpgroups that issue an instruction together."""
         unit, rows = self.unit, self.rows
-        if self.builder.threads < unit:
+        if self.threads < unit:
             raise TraceError(
-                f"a {self.issuer} issues this instruction together, and the block has {self.builder.threads} threads",
+                f"a {self.issuer} issues this instruction together, and the block has {self.threads} threads",
                 why=f"a {self.issuer} is {unit} threads", legal=f"@px.kernel(block={unit}), or a multiple of it",
             )  # fmt: skip
         if self.span < unit:
@@ -198,11 +197,11 @@ class Group:
             return "no group axes"
         return f"{(*self.ctas, *((threads // 32, 32) if threads % 32 == 0 and threads > 32 else (threads,)))}" if self.ctas else inner
 
-    def wrong_owner(self, table: Table, lanes: np.ndarray) -> tuple[int, int, str] | None:
+    def wrong_owner(self, table: Table, lanes: np.ndarray, known: Mapping[Symbol, np.ndarray]) -> tuple[int, int, str] | None:
         """The first (group index, remaining index, text) at which a register is owned by another thread than the issuing one.
 
         `table` are the positions of a register operand; `lanes` says for each of its remaining (repeat and atom) coordinates which of
-        an issuer's threads it must be.
+        an issuer's threads it must be, `known` what each thread of a block computes.
         """
         rest = len(lanes)
         if table.thread is None:
@@ -216,7 +215,7 @@ class Group:
             if len(wrong):
                 g, e = map(int, wrong[0])
                 return g, e, f"CTA {int(found[g, e])} along {axis} of the cluster instead of {int(wanted[g])}"
-        return self._wrong_thread(constant, table.thread_symbols, lanes)
+        return self._wrong_thread(constant, table.thread_symbols, lanes, known)
 
     def _cta_digits(self) -> list[np.ndarray]:
         if not self.ctas:
@@ -226,11 +225,11 @@ class Group:
         return [rank // (y * x), rank // x % y, rank % x]
 
     def _wrong_thread(
-        self, constant: np.ndarray, symbols: dict[Monomial, np.ndarray], lanes: np.ndarray
+        self, constant: np.ndarray, symbols: dict[Monomial, np.ndarray], lanes: np.ndarray, known: Mapping[Symbol, np.ndarray]
     ) -> tuple[int, int, str] | None:
         """Compare the owner with the issuing thread in every instance of the scope."""
         local = np.tile(self.local, self.size // len(self.local)) if self.ctas else self.local
-        if not symbols and int(constant.max()) < self.span < self.builder.threads and self.scope != "thread":
+        if not symbols and int(constant.max()) < self.span < self.threads and self.scope != "thread":
             instances = np.zeros(1, np.int64)  # a layout that names no warp means each warp's own
         elif self.scope == "thread":
             instances = self.active
@@ -242,7 +241,7 @@ class Group:
             for monomial, coefficients in symbols.items():
                 factor = np.ones(thread.shape, np.int64)
                 for symbol in monomial:
-                    values = self.builder.thread_arrays.get(symbol)
+                    values = known.get(symbol)
                     if values is None:
                         return 0, 0, f"thread {symbol.name} (known only at run time)"
                     factor = factor * values[thread]
@@ -252,6 +251,11 @@ class Group:
                 g, e = map(int, np.argwhere(wrong)[0])
                 return g, e, f"thread {int(owner[g, e])} instead of thread {int(thread[g, e])}"
         return None
+
+
+@lru_cache(maxsize=256)
+def _group(scope: str, issuer: str, threads: int, cluster: tuple[int, int, int], active: bytes) -> Group:
+    return Group(scope, issuer, threads, cluster, np.frombuffer(active, np.int64))
 
 
 def _distinct(numbers: np.ndarray) -> np.ndarray:

@@ -30,6 +30,8 @@ from ptxgen.tracing.views import Memory, Registers, View
 
 __all__ = ["MemoryOperand", "RegisterOperand", "ScalarOperand", "TileOperand", "refuse"]
 
+_REMEMBERED = 256  # ways to lie in registers that a group of threads keeps
+
 
 def refuse(match: Match, operand: str, problem: str, *, rule: str = "", example: str = "", legal: str = "") -> InstructionError:
     """An error about one operand of one instruction."""
@@ -238,7 +240,9 @@ class RegisterOperand(ViewOperand):
         key = layout.dims, threads, self.atom, width, self.view.dtype.bits
         known = self.group.slots.get(key)
         if known is None:
-            known = self.group.slots[key] = self._slots() - start // width
+            known = self._slots() - start // width
+            if len(self.group.slots) < _REMEMBERED and not layout.table().thread_symbols:  # which another trace may know otherwise
+                self.group.slots[key] = known
         return known + start // width
 
     def _slots(self) -> np.ndarray:
@@ -254,7 +258,7 @@ class RegisterOperand(ViewOperand):
                 rule="a register's name is part of the instruction's text",
                 legal="a Python index (unrolled), or memory instead of registers",
             )  # fmt: skip
-        wrong = group.wrong_owner(table, np.tile(atom.lanes, repeats))
+        wrong = group.wrong_owner(table, np.tile(atom.lanes, repeats), view.builder.thread_arrays)
         if wrong is not None:
             g, e, found = wrong
             raise refuse(
