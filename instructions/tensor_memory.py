@@ -89,23 +89,30 @@ _MOVED = {
     ".num": "How often the shape is repeated along the columns.",
 }
 
-# A thread's registers hold 32 lanes by one column; or of 16 lanes l and l + 8, with columns dealt out to the four threads of a lane.
+# A thread's registers hold 32 lanes by one column; or of 16 lanes l and l + 8, with columns dealt out to the four threads of a lane; or 16
+# lanes, and the same lanes `split` columns on. Where registers hold two columns, each of them is a half of the register, and of its column.
+_HALVES = ".pack or .unpack"
 _FRAGMENT = (
-    "S[(32, num) : (1@laneid, 1)] if .shape1 in .32x32b else "
-    "S[((2, 8), (num, 2)) : ((1@laneid, 4@laneid), (1, 2@laneid))] if .shape1 in .16x64b else "
-    "S[((2, 8), (num, 4)) : ((1, 4@laneid), (2, 1@laneid))] if .shape1 in .16x128b else "
-    "S[((2, 8), (num, 4, 2)) : ((2, 4@laneid), (4, 1@laneid, 1))]"
+    "S[(32, num, e) : (1@laneid, e, 1)] if .shape1 in .32x32b else "
+    "S[((2, 8), (num, 2), e) : ((1@laneid, 4@laneid), (e, 2@laneid), 1)] if .shape1 in .16x64b else "
+    "S[((2, 8), (num, 4), e) : ((e, 4@laneid), (2 * e, 1@laneid), 1)] if .shape1 in .16x128b else "
+    "S[((2, 8), (num, 4, 2), e) : ((2 * e, 4@laneid), (4 * e, 1@laneid, e), 1)] if .shape1 in .16x256b else "
+    "S[(16, 2, num) : (1@laneid, 16@laneid, 1)]"
 )
+_MOVED_SHAPE = f"16, 2, num if .shape2 else lanes, num * bits // 32, 2 if {_HALVES} else lanes, num * bits // 32"
+_MOVED_ELEMENT = f"b16 if {_HALVES} else b32"
 _MOVES = Tile(
     {
-        "r": Atom("lanes, num * bits // 32", _FRAGMENT, element="b32"),
+        "r": Atom(_MOVED_SHAPE, _FRAGMENT, element=_MOVED_ELEMENT),
         "taddr": Atom(
-            "lanes, num * bits // 32", "S[(lanes, num * bits // 32) : (LANE, 1)]", element="b32", place="lanes",
-            starts="32 * w if .shape1 in .32x32b else 32 * w; 32 * w + 16",
+            _MOVED_SHAPE,
+            "S[(16, 2, num) : (LANE, split, 1)] if .shape2 else S[(lanes, num * bits // 32, e) : (e * LANE, e * e, e)]",
+            element=_MOVED_ELEMENT, place="lanes", starts="32 * w if .shape1 in .32x32b else 32 * w; 32 * w + 16",
         ),
     },
-    names="lanes, bits = .shape1; num = .num",
-    when=".shape1 and not .pack and not .unpack",
+    names=f"lanes, bits = .shape1; num = .num; e = 2 if {_HALVES} else 1",
+    constants={"split": "imm_half_split_off"},
+    when=".shape1 or not .pack and not .unpack",
 )  # fmt: skip
 
 tcgen05_ld = instruction(
@@ -128,6 +135,8 @@ tcgen05_ld = instruction(
     completes="tcgen05.wait::ld",
     meaning={**_MOVED, ".pack": "How columns go into registers.", ".pack::16b": "The lower halves of two columns in each register."},
 )
+
+_REDUCED_SHAPE = "16, 2, num if .shape4 else 32, num"
 
 tcgen05_ld_red = instruction(
     "tcgen05.ld.red",
@@ -152,6 +161,22 @@ tcgen05_ld_red = instruction(
         "taddr": _TENSOR,
         "imm_half_split_off": _HALF_OFFSET,
     },
+    tile=Tile(
+        {
+            "r": Atom(
+                _REDUCED_SHAPE, "S[(16, 2, num) : (1@laneid, 16@laneid, 1)] if .shape4 else S[(32, num) : (1@laneid, 1)]", element="b32"
+            ),
+            "redval": Atom(
+                "16, 2 if .shape4 else 32", "S[(16, 2) : (1@laneid, 16@laneid)] if .shape4 else S[32 : 1@laneid]", element="b32"
+            ),
+            "taddr": Atom(
+                _REDUCED_SHAPE, "S[(16, 2, num) : (LANE, split, 1)] if .shape4 else S[(32, num) : (LANE, 1)]", element="b32",
+                place="lanes", starts="32 * w; 32 * w + 16 if .shape4 else 32 * w",
+            ),
+        },
+        names="num = .num",
+        constants={"split": "imm_half_split_off"},
+    ),
     since=(Since("8.8", "sm_103f sm_110f"),),
     issuer="warp",
     completes="tcgen05.wait::ld",

@@ -161,9 +161,11 @@ class Tile:
         fields of bits.
     extents : mapping of str to Extent
         Names that views give; `names` may use them.
+    constants : mapping of str to str
+        Names of numbers that a constant operand gives, 0 where a form has none.
     """
 
-    __slots__ = ("atoms", "chain", "extents", "implied", "names", "order", "sized", "when")
+    __slots__ = ("atoms", "chain", "constants", "extents", "implied", "names", "order", "sized", "when")
 
     def __init__(
         self,
@@ -176,8 +178,10 @@ class Tile:
         sized: Mapping[str, str] | None = None,
         implied: Mapping[str, str | tuple[Field, ...]] | None = None,
         extents: Mapping[str, Extent] | None = None,
+        constants: Mapping[str, str] | None = None,
     ) -> None:
         self.extents = extents or {}
+        self.constants = constants or {}
         self.implied = implied or {}
         self.atoms = atoms
         self.sized = sized or {}

@@ -20,9 +20,9 @@ __all__ = ["check_extents", "extents", "implication", "stepped"]
 
 
 def extents(match: Match, values: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
-    """The extents that views give, by the names of the contract."""
+    """The extents that views give, and the numbers that constants do, by the names of the contract."""
     tile = match.entry.tile
-    if tile is None or not tile.extents:
+    if tile is None or not (tile.extents or tile.constants):
         return ()
     found = []
     for name, extent in tile.extents.items():
@@ -34,6 +34,12 @@ def extents(match: Match, values: Mapping[str, Any]) -> tuple[tuple[str, int], .
                 legal="a view of the tile that one instruction takes",
             )  # fmt: skip
         found.append((name, shape[0]))
+    for name, operand in tile.constants.items():
+        value = values.get(operand, 0)
+        if not isinstance(value, int):
+            rule = f"{operand} says how other operands lie"
+            raise refuse(match, operand, f"{value!r} is no constant", rule=rule, legal="a Python number")
+        found.append((name, value))
     return tuple(found)
 
 
