@@ -61,8 +61,12 @@ _SPARSE_SINCE = (Since("8.2", "sm_90a"),)
 _SUMMARY = "Starts the product of a 64-row matrix A and a matrix B in shared memory, added to the accumulators of 128 threads"
 
 
-def _tile(d: str, a: str, b: str) -> Tile:
-    """Warp w of the warpgroup holds rows 16 * w and up of D and A, as mma's fragments do; B, and A in shared memory, have descriptors."""
+def _tile(d: str, a: str, b: str, *, sparse: bool = False) -> Tile:
+    """Warp w of the warpgroup holds rows 16 * w and up of D and A, as mma's fragments do; B, and A in shared memory, have descriptors.
+
+    Of a `sparse` A the half that is kept lies as a dense one, K-major; each thread gives a word of metadata.
+    """
+    kept, of_a = ("k // 2", "k") if sparse else ("k", "")
     majors = "k mn" if a in ("f16", "bf16") else "k"
     rows = "((4, 2, 8), (h, 4, e)) : ((32@tid_in_wg, e, 4@tid_in_wg), (2*e, 1@tid_in_wg, 1))"
     return Tile(
@@ -71,11 +75,12 @@ def _tile(d: str, a: str, b: str) -> Tile:
                 "64, n", "S[((4, 2, 8), (n // 8, 4, 2)) : ((32@tid_in_wg, 2, 4@tid_in_wg), (4, 1@tid_in_wg, 1))]", element=d,
                 repeats="* M N",
             ),
-            "a": Atom("64, k", f"S[{rows}]", element=a, repeats="* M K"),
-            "a_desc": Atom("64, k", element=a, repeats="* M K", place="descriptor", descriptor=WGMMA, majors=majors),
+            "a": Atom(f"64, {kept}", f"S[{rows}]", element=a, repeats="* M K"),
+            "a_desc": Atom(f"64, {kept}", element=a, repeats="* M K", place="descriptor", descriptor=WGMMA, majors=of_a or majors),
             "b_desc": Atom("n, k", element=b, repeats="* N K", place="descriptor", descriptor=WGMMA, majors=majors),
+            "sp_meta": Atom("128", "S[128 : 1@tid_in_wg]", element="b32", repeats="* M K"),
         },
-        names=f"m, n, k = .shape; e = 32 // bits({a}); h = k // (4 * e)",
+        names=f"m, n, k = .shape; e = 32 // bits({a}); h = {kept} // (4 * e)",
         order="* M N K",
         chain={"scale_d": "1"},
         implied={
@@ -252,6 +257,7 @@ wgmma_sparse_f16 = _product(
     _SPARSE_HALF_CHOICES,
     _matrices(_FLOATS, "f16x2", selectors=2),
     since=_SPARSE_SINCE,
+    tile=_tile(".dtype", "f16", "f16", sparse=True),
 )
 wgmma_sparse_bf16 = _product(
     "wgmma.mma_async.sp (bf16)",
@@ -265,6 +271,7 @@ wgmma_sparse_bf16 = _product(
     _shapes(32),
     _matrices("f32", "bf16x2", selectors=2),
     since=_SPARSE_SINCE,
+    tile=_tile("f32", "bf16", "bf16", sparse=True),
 )
 wgmma_sparse_tf32 = _product(
     "wgmma.mma_async.sp (tf32)",
@@ -276,6 +283,7 @@ wgmma_sparse_tf32 = _product(
     _shapes(16),
     _matrices("f32", "tf32", selectors=2),
     since=_SPARSE_SINCE,
+    tile=_tile("f32", "tf32", "tf32", sparse=True),
 )
 wgmma_sparse_fp8 = _product(
     "wgmma.mma_async.sp (e4m3, e5m2)",
@@ -287,6 +295,7 @@ wgmma_sparse_fp8 = _product(
     _shapes(64) + _FP8_TYPES,
     _FP8,
     since=_SPARSE_SINCE,
+    tile=_tile(".dtype", ".atype", ".btype", sparse=True),
 )
 wgmma_sparse_integer = _product(
     "wgmma.mma_async.sp (s8, u8)",
@@ -298,6 +307,7 @@ wgmma_sparse_integer = _product(
     _shapes(64, _INTEGER_N) + _INTEGER_TYPES,
     _INTEGERS,
     since=_SPARSE_SINCE,
+    tile=_tile("s32", ".atype", ".btype", sparse=True),
 )
 
 # ---- order and completion ---------------------------------------------------------------------------------------------
