@@ -74,6 +74,7 @@ cp_async_commit_group = instruction(
     section="9.7.10.28.3.2",
     summary="Closes a group of all cp.async of the thread that belong to none yet; it may be empty.",
     syntax="cp.async.commit_group;",
+    commits="cp.async group",
     since=(Since("7.0", "sm_80+"),),
     meaning={".commit_group": "The group is complete when all of its copies have written."},
 )
@@ -86,6 +87,7 @@ cp_async_wait_group = instruction(
         cp.async.wait_group n;
         cp.async.wait_all;
     """,
+    awaits="cp.async group",
     operands={"n": immediate("u32", range(1 << 31))},
     since=(Since("7.0", "sm_80+"),),
     meaning={

@@ -66,7 +66,7 @@ bar_warp = instruction(
     section="9.7.15.2",
     summary="Waits until all threads of the warp that a mask names have come here; orders their memory accesses.",
     syntax="bar.warp.sync mask;",
-    operands={"mask": source("u32")},
+    operands={"mask": source("u32", lanes=True)},
     issuer="warp",
     meaning={
         ".warp": "Threads of one warp.",

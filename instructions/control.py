@@ -51,6 +51,7 @@ ret = instruction(
     section="9.7.14.6",
     summary="Returns from a function to its caller; in a kernel it ends the thread.",
     syntax="ret{.uni};",
+    ends=True,
     meaning=_UNI,
 )
 
@@ -59,4 +60,5 @@ exit = instruction(
     section="9.7.14.7",
     summary="Ends the thread; barriers no longer wait for it.",
     syntax="exit;",
+    ends=True,
 )

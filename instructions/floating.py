@@ -60,6 +60,7 @@ add = instruction(
         add{.rnd}{.ftz}.f32x2 d, a, b;
         add{.rnd}.f64 d, a, b;
     """,
+    fuses="sum",
     choices="""
         .rnd = { .rn, .rz, .rm, .rp };
     """,
@@ -77,6 +78,7 @@ sub = instruction(
         sub{.rnd}{.ftz}.f32x2 d, a, b;
         sub{.rnd}.f64 d, a, b;
     """,
+    fuses="sum",
     choices="""
         .rnd = { .rn, .rz, .rm, .rp };
     """,
@@ -94,6 +96,7 @@ mul = instruction(
         mul{.rnd}{.ftz}.f32x2 d, a, b;
         mul{.rnd}.f64 d, a, b;
     """,
+    fuses="product",
     choices="""
         .rnd = { .rn, .rz, .rm, .rp };
     """,

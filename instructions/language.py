@@ -82,6 +82,10 @@ class Operand:
         tensor memory; empty for a generic address, or any symbol.
     align : int
         For an address: the bytes that it is a multiple of, where `type` x `vector` does not say it.
+    holds : str
+        For an address: the object that must be there, such as ``"mbarrier"``. The instruction whose operand is ``"out"`` makes it.
+    lanes : bool
+        Whether bit i stands for lane i of the warp: the lanes that take part, the executing one among them.
     negatable : bool
         Whether ``!p`` will do.
     sink : bool or str
@@ -91,7 +95,7 @@ class Operand:
     """
 
     __slots__ = (
-        "align", "braceable", "braced", "exact", "immediate", "kind", "limit", "negatable", "role", "selector", "sink", "space", "special", "symbol",
+        "align", "braceable", "braced", "exact", "holds", "immediate", "kind", "lanes", "limit", "negatable", "role", "selector", "sink", "space", "special", "symbol",
         "type", "values", "vector", "wider",
     )  # fmt: skip
 
@@ -115,6 +119,8 @@ class Operand:
         limit: str = "",
         align: int = 0,
         selector: str = "",
+        holds: str = "",
+        lanes: bool = False,
     ) -> None:
         self.kind = kind
         self.role = role
@@ -134,6 +140,8 @@ class Operand:
         self.limit = limit
         self.align = align
         self.selector = selector
+        self.holds = holds
+        self.lanes = lanes
 
 
 def out(
@@ -166,12 +174,13 @@ def source(
     braced: bool = False,
     braceable: bool = False,
     limit: str = "",
+    lanes: bool = False,
     selector: str = "",
 ) -> Operand:
     """A source register or, unless `immediate` is False, a constant; with `symbol` also a name (of `space`)."""
     return Operand(
         "register", "in", type, vector, immediate, wider, values, space, sink=sink, exact=exact, symbol=symbol, special=special,
-        braced=braced, braceable=braceable, limit=limit, selector=selector,
+        braced=braced, braceable=braceable, limit=limit, lanes=lanes, selector=selector,
     )  # fmt: skip
 
 
@@ -182,12 +191,12 @@ def predicate(
     return Operand("predicate", role, "pred", negatable=negatable, sink=sink, immediate=immediate, special=special)
 
 
-def address(role: str, type: str, *, space: str = "", vector: str | int = 1, align: int = 0) -> Operand:
+def address(role: str, type: str, *, space: str = "", vector: str | int = 1, align: int = 0, holds: str = "") -> Operand:
     """``[a]``: memory in `space` that is read (``in``), written (``out``) or both.
 
     `type` x `vector` is accessed, naturally aligned or to `align` bytes.
     """
-    return Operand("address", role, type, vector, space=space, align=align)
+    return Operand("address", role, type, vector, space=space, align=align, holds=holds)
 
 
 def immediate(type: str, values: Values = None) -> Operand:
@@ -245,7 +254,7 @@ class Entry:
     """One instruction of the ISA; see `instruction` for the fields. `compiled` belongs to `ptxgen.instructions.grammar`."""
 
     __slots__ = (
-        "choices", "compiled", "completes", "family", "issuer", "meaning", "name", "operands", "rules", "section", "since",
+        "awaits", "choices", "commits", "compiled", "completes", "ends", "family", "fuses", "issuer", "meaning", "name", "operands", "rules", "section", "since",
         "summary", "syntax", "tile",
     )  # fmt: skip
 
@@ -260,6 +269,10 @@ class Entry:
     since: tuple[Since, ...]
     issuer: str
     completes: str
+    commits: str
+    awaits: str
+    ends: bool
+    fuses: str
     meaning: Mapping[str, str]
     tile: Tile | None
     compiled: Any
@@ -280,6 +293,10 @@ def instruction(
     since: Iterable[Since] = (),
     issuer: str = "thread",
     completes: str = "at once",
+    commits: str = "",
+    awaits: str = "",
+    ends: bool = False,
+    fuses: str = "",
     meaning: Mapping[str, str] | None = None,
     tile: Tile | None = None,
 ) -> Entry:
@@ -304,6 +321,12 @@ def instruction(
         ``"thread"``, ``"one"`` (a single elected thread issues it for all), ``"warp"``, ``"warpgroup"`` or ``"cta"``.
     completes : str
         ``"at once"`` or the mechanism that tells of its completion: ``"cp.async group"``, ``"mbarrier transaction"``, ...
+    commits, awaits : str
+        The groups (as `completes` calls them) that it closes, or waits for; qualifiers in it stand for their values.
+    ends : bool
+        Whether the thread does not go on behind it.
+    fuses : str
+        ``"product"`` or ``"sum"``: without ``.rnd`` an assembler may make one rounding of a product and the sum that takes it.
     tile : Tile, optional
         How the instruction is repeated over tiles, where its operands are more than each thread's own words (see `tiles`).
     meaning : mapping
@@ -321,6 +344,10 @@ def instruction(
     made.since = tuple(since)
     made.issuer = issuer
     made.completes = completes
+    made.commits = commits
+    made.awaits = awaits
+    made.ends = ends
+    made.fuses = fuses
     made.meaning = meaning or {}
     made.tile = tile
     made.compiled = None

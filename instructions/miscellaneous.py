@@ -44,4 +44,5 @@ trap = instruction(
     section="9.7.21.4",
     summary="Aborts the launch and interrupts the host, whose next call into the driver reports it.",
     syntax="trap;",
+    ends=True,
 )

@@ -221,6 +221,7 @@ tcgen05_wait = instruction(
     section="9.7.18.8.5",
     summary="Waits until the thread's loads from, or stores to, tensor memory are done.",
     syntax="tcgen05.wait_operation.sync.aligned;",
+    awaits="tcgen05.wait_operation",
     choices=".wait_operation = { .wait::ld, .wait::st };",
     since=(_BASE,),
     issuer="warp",

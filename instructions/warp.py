@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ptxgen.instructions.language import Rule, Since, instruction, out, predicate, source
 
-_MASK = source("u32")
+_MASK = source("u32", lanes=True)
 _SYNC = {".sync": "Waits until every thread that membermask names executes this; the executing thread is among them."}
 
 shfl_sync = instruction(
