@@ -578,6 +578,9 @@ class Layout:
         dims: list[Dims] = []
         offset = self._offset
         for place, item in self._places(items, self.ndim - given):
+            if isinstance(item, slice) and item.start is item.stop is item.step is None:
+                dims.append(self._dims[place])
+                continue
             if isinstance(item, slice):
                 part, moved = self._slice(place, *self._slice_bounds(place, item))
                 dims.append(part)

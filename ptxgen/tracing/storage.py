@@ -227,8 +227,10 @@ def shared_memory(builder: Builder) -> tuple[SharedMemory, tuple[ir.Statement, .
 
 
 def _moved(statement: ir.Statement, places: dict[str, int]) -> ir.Statement:
-    if not isinstance(statement, ir.Instruction) or not any(_variable(operand) in places for operand in statement.operands):
+    if not isinstance(statement, ir.Instruction):
         return statement
+    if not any(operand.__class__ is not ir.Reg and _variable(operand) in places for operand in statement.operands):
+        return statement  # as nearly all are
     operands = tuple(_moved_operand(operand, places) for operand in statement.operands)
     return ir.Instruction(statement.opcode, operands, statement.guard, statement.where)
 
