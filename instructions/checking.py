@@ -14,7 +14,7 @@ from ptxgen.instructions.registry import Match, lookup
 from ptxgen.instructions.special import SPECIAL, is_special, special_register
 from ptxgen.instructions.types import Type
 
-__all__ = ["NAMED", "Checked", "Given", "allowed_values", "check", "check_as", "fits", "has_constants"]
+__all__ = ["NAMED", "SETTINGS", "Checked", "Given", "allowed_values", "check", "check_as", "fits", "has_constants"]
 
 NAMED = {
     "label": "a label",
@@ -24,6 +24,9 @@ NAMED = {
     "call targets": "the label of a .calltargets list or .callprototype",
 }
 """Operand kinds that are names, and how to call them."""
+
+SETTINGS = frozenset({"texmode_independent"})
+"""Words of a module's ``.target`` that rules may speak of."""
 
 
 class Given:
@@ -45,13 +48,15 @@ class Given:
         Of an address or a symbol: the state space it is known to lie in, else empty.
     selector : str
         The part of a register that is selected, ``"b0"`` of ``%r1.b0``, or empty. (A component of a vector is a register of its own.)
+    named : bool
+        Of an address: whether it is known to begin with the name of a variable.
     text : str
         How to show it to the user; made when somebody asks where a function was given for it.
     essence : tuple or None
         All that decides whether it is accepted, once somebody asked (`_essence`).
     """
 
-    __slots__ = ("_text", "essence", "items", "kind", "selector", "space", "type", "value")
+    __slots__ = ("_text", "essence", "items", "kind", "named", "selector", "space", "type", "value")
 
     def __init__(
         self,
@@ -62,6 +67,7 @@ class Given:
         items: tuple[Given, ...] = (),
         space: str = "",
         selector: str = "",
+        named: bool = False,
     ) -> None:
         self.kind = kind
         self._text = text
@@ -70,6 +76,7 @@ class Given:
         self.items = items
         self.space = space
         self.selector = selector
+        self.named = named
         self.essence: tuple[Any, ...] | None = None
 
     @property
@@ -113,6 +120,8 @@ def fits(register: Type, demanded: Type, *, wider: bool = False) -> bool:
     """
     if (register.kind == "pred") != (demanded.kind == "pred"):
         return False
+    if demanded.kind == "opaque":
+        return register.bits == demanded.bits and not register.is_float
     if register.bits != demanded.bits and not (wider and register.bits > demanded.bits and _widens(register, demanded)):
         return False
     if "bits" in (register.kind, demanded.kind):
@@ -128,15 +137,17 @@ def _widens(register: Type, demanded: Type) -> bool:
     return not register.is_float or register.name == demanded.name or demanded.kind == "bits"
 
 
-def check(opcode: str, given: Sequence[Given]) -> Checked:
+def check(opcode: str, given: Sequence[Given], setting: frozenset[str] = frozenset()) -> Checked:
     """Choose the form of an opcode that its operands fit.
+
+    `setting` is what a module's ``.target`` says besides the target, ``"texmode_independent"``; rules may speak of it as of an operand.
 
     Raises
     ------
     InstructionError
         With the complaint of the form that came furthest.
     """
-    key = (opcode, *[one.essence or _essence(one) for one in given])
+    key = (opcode, setting, *[one.essence or _essence(one) for one in given])
     known = _accepted.get(key)
     if known is not None:
         match, slots = known
@@ -144,7 +155,7 @@ def check(opcode: str, given: Sequence[Given]) -> Checked:
     best: tuple[float, InstructionError] | None = None
     for match in lookup(opcode):
         for slots in match.form.operand_lists:
-            outcome = _check_form(match, slots, given)
+            outcome = _check_form(match, slots, given, setting)
             if isinstance(outcome, Checked):
                 if len(_accepted) >= _REMEMBERED:
                     _accepted.clear()
@@ -190,14 +201,16 @@ def _essence(one: Given) -> tuple[Any, ...]:
     elif one.items:
         texts = [item.text for item in one.items]
         inner = [item.essence or _essence(item) for item in one.items]
-        found = kind, one.space, one.type and one.type.name, len(set(texts)) == len(texts), *inner
+        found = kind, one.space, one.named, one.type and one.type.name, len(set(texts)) == len(texts), *inner
     else:
-        found = kind, one.type and one.type.name, one.space, one.text if kind in ("float", "symbol") else ""
+        found = kind, one.type and one.type.name, one.space, one.named, one.text if kind in ("float", "symbol") else ""
     one.essence = found
     return found
 
 
-def _check_form(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -> Checked | tuple[float, InstructionError]:
+def _check_form(
+    match: Match, slots: tuple[Slot, ...], given: Sequence[Given], setting: frozenset[str] = frozenset()
+) -> Checked | tuple[float, InstructionError]:
     """The checked operands, or how many operands fitted (a half more where the next has the right shape) and the complaint."""
     entry = match.entry
     if len(slots) != len(given):
@@ -209,7 +222,7 @@ def _check_form(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -
             legal=match.form.syntax,
         )
         return -abs(len(slots) - len(given)), error
-    bindings = dict(match.bindings)
+    bindings = {**match.bindings, **dict.fromkeys(setting, True)}
     constants: dict[str, int] = {}
     for index, (slot, one) in enumerate(zip(slots, given)):
         if one.kind == "pair" and all(half.kind == "sink" for half in one.items):
@@ -288,7 +301,21 @@ def _operand_problem(match: Match, contract: Operand, one: Given, bracket: bool)
 def _address_problem(match: Match, contract: Operand, one: Given) -> str:
     if one.kind != "address":
         return f"{one.text} is not an address"
+    if one.named and not contract.named:
+        return f"{one.text} begins with a name where the instruction takes a register; mov it into one first"
+    opaque = match.type(contract.type) if contract.type else None
+    if opaque is not None and opaque.kind == "opaque":
+        return _opaque_problem(one, opaque)
     return _space_problem(match, contract, one)
+
+
+def _opaque_problem(one: Given, demanded: Type) -> str:
+    """``[texture]``: a variable of the opaque type, or a register that holds its address."""
+    if "+" in one.text.partition(",")[0]:
+        return f"{one.text} has an offset where the instruction takes a .{demanded.name} as it is"
+    if one.type is None or one.type.name == demanded.name or (not one.named and one.type.bits == 64):
+        return ""
+    return f"{one.text} is .{one.type.name} where the instruction takes a .{demanded.name}"
 
 
 def _vector_problem(match: Match, contract: Operand, one: Given, count: int) -> str:
@@ -329,7 +356,7 @@ def _scalar_problem(match: Match, contract: Operand, one: Given, index: int = 0)
             return f"{one.text}: a negated predicate cannot stand here"
         wrong = one.type is not None and one.type.kind != "pred"
         return f"{one.text[1:]} is .{one.type.name}, and only a predicate is negated with !" if wrong and one.type else ""
-    demanded = match.type(contract.type)
+    demanded = match.type(contract.first if contract.first and index == 0 and match.count(contract.vector) > 1 else contract.type)
     if one.kind in ("int", "float"):
         return _constant_problem(match, contract, one, demanded, index)
     if one.kind == "symbol":
@@ -365,6 +392,8 @@ def _symbol_problem(match: Match, contract: Operand, one: Given, demanded: Type)
     """A variable's or function's address where a value is taken."""
     if not match.allows(contract.symbol):
         return f"the name {one.text} stands where the instruction takes a register; mov it into one first"
+    if demanded.kind == "opaque":
+        return "" if one.type is None or one.type.name == demanded.name else f"{one.text} is no .{demanded.name}"
     if demanded.is_float or demanded.bits not in (32, 64) or (demanded.bits == 32 and one.space == "global"):
         return f"the address of {one.text} does not fit .{demanded.name}"
     return _space_problem(match, contract, one)
@@ -431,10 +460,16 @@ def legal_operand(match: Match, contract: Operand | None, name: str) -> str:
     if contract is None:
         return match.form.syntax
     if contract.kind == "address":
+        opaque = match.type(contract.type) if contract.type else None
+        if opaque is not None and opaque.kind == "opaque":
+            return f"[a]: a .{opaque.name} variable, or a 64-bit register with its address"
         space = match.value(contract.space) if contract.space.startswith(".") else contract.space
         if space == "tensor":
             return "an address [base+offset] in tensor memory, 32 bits"
-        return f"an address [base+offset]{f' in .{space}' if space else ''}"
+        if space == "fabric":
+            return "a place of the fabric [endpoint, offset], 32 and 64 bits"
+        base = "base" if contract.named else "register"
+        return f"an address [{base}+offset]{f' in .{space}' if space else ''}"
     if contract.kind in NAMED:
         return NAMED[contract.kind]
     if contract.kind == "list":
@@ -477,7 +512,7 @@ def _fitting(demanded: Type) -> str:
     bits = f".b{max(demanded.bits, 8)}"
     if demanded.kind == "pred":
         return ".pred"
-    if demanded.kind == "bits":
+    if demanded.kind in ("bits", "opaque"):
         return f"{demanded.bits} bits"
     if demanded.is_integer and demanded.lanes == 1:
         return f".{demanded.name}, .{'s' if demanded.kind == 'unsigned' else 'u'}{demanded.bits} or {bits}"

@@ -21,6 +21,7 @@ type
     ``.type`` (the qualifier's value), ``u32`` (a type by name), or ``wide(.type)``, ``bits(.type)``, ``element(.type)``.
     ``half(.type)`` and ``quarter(.type)`` are untyped bits of that part of its width.
     ``A if CONDITION else B`` chooses by the qualifiers: ``wide(.type) if .mode in .wide else .type``.
+    ``texref``, ``samplerref`` and ``surfref`` name an opaque variable, which 64 bits that hold its address can stand for.
     A line without a ``.type`` choice binds ``.type`` to the last type that it spells literally.
 count
     How many registers an operand has: ``.vec`` (the number in the qualifier's value; 1 where it is left out), ``4``, ``m(.shape)`` (the
@@ -56,6 +57,8 @@ class Operand:
         ``"in"``, ``"out"`` or ``"inout"``. For an address it tells how the memory behind it is used.
     type : str
         Type expression of the value, or of the memory behind an address.
+    first : str
+        Type expression of a vector's first element, where it is another than that of the others.
     vector : str or int
         Number of registers (or of consecutive memory words): a number, or a count expression such as ``".vec"``.
     braced : bool
@@ -79,9 +82,11 @@ class Operand:
         The operand whose value a constant may not exceed, where both are constants.
     space : str
         For an address, or a symbol that stands for its address: a state-space expression, ``".ss"`` or ``"global"``; ``"tensor"`` for
-        tensor memory; empty for a generic address, or any symbol.
+        tensor memory; ``"fabric"`` for a logical endpoint; empty for a generic address, or any symbol.
     align : int
         For an address: the bytes that it is a multiple of, where `type` x `vector` does not say it.
+    named : bool
+        For an address: whether it may begin with the name of a variable instead of a register.
     holds : str
         For an address: the object that must be there, such as ``"mbarrier"``. The instruction whose operand is ``"out"`` makes it.
     lanes : bool
@@ -95,8 +100,8 @@ class Operand:
     """
 
     __slots__ = (
-        "align", "braceable", "braced", "exact", "holds", "immediate", "kind", "lanes", "limit", "negatable", "role", "selector", "sink", "space", "special", "symbol",
-        "type", "values", "vector", "wider",
+        "align", "braceable", "braced", "exact", "first", "holds", "immediate", "kind", "lanes", "limit", "named", "negatable", "role",
+        "selector", "sink", "space", "special", "symbol", "type", "values", "vector", "wider",
     )  # fmt: skip
 
     def __init__(
@@ -119,6 +124,8 @@ class Operand:
         limit: str = "",
         align: int = 0,
         selector: str = "",
+        first: str = "",
+        named: bool = True,
         holds: str = "",
         lanes: bool = False,
     ) -> None:
@@ -142,6 +149,8 @@ class Operand:
         self.selector = selector
         self.holds = holds
         self.lanes = lanes
+        self.first = first
+        self.named = named
 
 
 def out(
@@ -176,11 +185,12 @@ def source(
     limit: str = "",
     lanes: bool = False,
     selector: str = "",
+    first: str = "",
 ) -> Operand:
     """A source register or, unless `immediate` is False, a constant; with `symbol` also a name (of `space`)."""
     return Operand(
         "register", "in", type, vector, immediate, wider, values, space, sink=sink, exact=exact, symbol=symbol, special=special,
-        braced=braced, braceable=braceable, limit=limit, lanes=lanes, selector=selector,
+        braced=braced, braceable=braceable, limit=limit, lanes=lanes, selector=selector, first=first,
     )  # fmt: skip
 
 
@@ -191,12 +201,14 @@ def predicate(
     return Operand("predicate", role, "pred", negatable=negatable, sink=sink, immediate=immediate, special=special)
 
 
-def address(role: str, type: str, *, space: str = "", vector: str | int = 1, align: int = 0, holds: str = "") -> Operand:
+def address(
+    role: str, type: str, *, space: str = "", vector: str | int = 1, align: int = 0, holds: str = "", named: bool = True
+) -> Operand:
     """``[a]``: memory in `space` that is read (``in``), written (``out``) or both.
 
-    `type` x `vector` is accessed, naturally aligned or to `align` bytes.
+    `type` x `vector` is accessed, naturally aligned or to `align` bytes. Unless it may be `named`, the address begins with a register.
     """
-    return Operand("address", role, type, vector, space=space, align=align, holds=holds)
+    return Operand("address", role, type, vector, space=space, align=align, holds=holds, named=named)
 
 
 def immediate(type: str, values: Values = None) -> Operand:

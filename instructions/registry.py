@@ -45,6 +45,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "memory": ("ld", "ldu", "st"),
     "move": ("cvta", "isspacep", "mov", "prmt"),
     "conversion": ("cvt",),
+    "texture": ("istypep", "tex", "tld4", "txq"),
+    "surface": ("suld", "suq", "sured", "sust"),
     "control": ("bra", "brx", "call", "exit", "ret"),
     "barrier": ("bar", "barrier"),
     "async_copy": ("cp",),

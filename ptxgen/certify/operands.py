@@ -16,6 +16,7 @@ __all__ = ["OperandBuilder", "constants", "register_types", "slot_options"]
 
 _FLOATS = {16: "0x3C00", 32: "0f3F800000", 64: "0d3FF0000000000000"}
 _MEMORY = {"global": "g_mem", "shared": "s_mem", "const": "c_mem", "local": "l_mem", "param": "p_mem"}
+_OPAQUE = {"texref": "g_tex", "surfref": "g_surf", "samplerref": "g_sampler"}
 _NAMES = {"label": "L_end", "symbol": "g_mem", "branch targets": "L_list"}
 
 
@@ -84,15 +85,19 @@ class OperandBuilder:
         return [Given("list", f"({one.text})", items=(one,)) for one in found]
 
     def _addresses(self, contract: Operand) -> list[Given]:
+        opaque = self.match.type(contract.type) if contract.type else None
+        if opaque is not None and opaque.kind == "opaque":
+            found = [self.register(TYPES["b64"]), Given("symbol", _OPAQUE[opaque.name], opaque)]
+            return [Given("address", f"[{one.text}]", one.type, named=one.kind == "symbol") for one in found]
         space = self.match.value(contract.space) if contract.space.startswith(".") else contract.space
         base = space.partition("::")[0]
-        if base == "tensor":
+        if base in ("tensor", "fabric"):
             return [Given("address", f"[{self.register(TYPES['b32']).text}{offset}]") for offset in ("", "+8")]
         wide = self.register(TYPES["b64"]).text
         if not base:
             return [Given("address", f"[{wide}]"), Given("address", f"[{wide}+16]"), Given("address", f"[{wide}+-32]")]
         name = "r_mem" if base == "param" and contract.role == "out" else _MEMORY[base]
-        found = [Given("address", f"[{name}]", space=base), Given("address", f"[{name}+32]", space=base)]
+        found = [Given("address", f"[{name}{offset}]", space=base, named=True) for offset in ("", "+32")] if contract.named else []
         if base in ("global", "shared", "local", "const"):
             found.append(Given("address", f"[{wide}+64]"))
         if base == "shared":
@@ -106,7 +111,7 @@ class OperandBuilder:
         found = [] if contract.kind == "immediate" else [self.register(one) for one in self._register_types(contract, demanded)]
         if self.match.allows(contract.immediate) and has_constants(demanded):
             found += constants(contract, demanded)
-        if self.match.allows(contract.symbol) and demanded.bits in (32, 64) and not demanded.is_float:
+        if self.match.allows(contract.symbol) and demanded.bits in (32, 64) and not demanded.is_float and demanded.kind != "opaque":
             space = self.match.value(contract.space) if contract.space.startswith(".") else contract.space
             base = space.partition("::")[0]
             places = [base] if base else ["shared", "const"] if demanded.bits == 32 else ["global", "shared"]
@@ -123,7 +128,8 @@ class OperandBuilder:
     def _vectors(self, contract: Operand, demanded: Type, number: int) -> list[Given]:
         found = []
         for one in self._register_types(contract, demanded):
-            items = tuple(self.register(one) for _ in range(number))
+            of_first = one if not contract.first else TYPES["b32"]
+            items = tuple(self.register(one if index else of_first) for index in range(number))
             found.append(Given("vector", "{" + ", ".join(item.text for item in items) + "}", items=items))
         if self.match.allows(contract.immediate) and has_constants(demanded):
             kinds = [constants(contract, demanded, index) for index in range(number)]

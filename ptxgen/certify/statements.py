@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ptxgen.certify.choices import legal_choices
 from ptxgen.certify.operands import OperandBuilder, slot_options
-from ptxgen.instructions.checking import Given
+from ptxgen.instructions.checking import SETTINGS, Given
 from ptxgen.instructions.grammar import Form, Slot, broken_rules
 from ptxgen.instructions.registry import Match
 from ptxgen.instructions.targets import FIRST_VERSION, Version, lowest_target
@@ -24,6 +24,11 @@ class Statement(NamedTuple):
     given: tuple[Given, ...]
     text: str
     place: str
+
+    @property
+    def setting(self) -> frozenset[str]:
+        """What its module's ``.target`` says besides the target."""
+        return SETTINGS if self.place == "independent" else frozenset()
 
     @property
     def target(self) -> str:
@@ -42,22 +47,32 @@ def statements(match: Match, *, variant: int | None = None, ignore_rules: bool =
     """
     for slots in match.form.operand_lists:
         names = {name for slot in slots for name in (slot.name, slot.second, *slot.inner) if name}
-        bindings = {**match.bindings, **dict.fromkeys(names, True)}
-        if not ignore_rules and any(broken_rules(match.entry, bindings, operands_known=True)):
+        setting = _setting(match, names)
+        if setting is None and not ignore_rules:
             continue
         builder = OperandBuilder(match, slots)
         options = [slot_options(builder, slot) for slot in slots]
         if variant is not None:
             mixture = [found[(variant + place) % len(found)] for place, found in enumerate(options)]
-            yield _statement(match, slots, mixture if within_limits(match, slots, mixture) else [found[0] for found in options])
+            mixture = mixture if within_limits(match, slots, mixture) else [found[0] for found in options]
+            yield _statement(match, slots, mixture, setting)
             continue
         plain = [found[0] for found in options]
-        yield _statement(match, slots, plain)
+        yield _statement(match, slots, plain, setting)
         for place, found in enumerate(options):
             for other in found[1:]:
                 varied = [*plain[:place], other, *plain[place + 1 :]]
                 if within_limits(match, slots, varied):
-                    yield _statement(match, slots, varied)
+                    yield _statement(match, slots, varied, setting)
+
+
+def _setting(match: Match, names: set[str]) -> frozenset[str] | None:
+    """The words of ``.target`` with which the rules allow these operands; None where they never do."""
+    for setting in (frozenset[str](), SETTINGS):
+        bindings = {**match.bindings, **dict.fromkeys((*names, *setting), True)}
+        if not any(broken_rules(match.entry, bindings, operands_known=True)):
+            return setting
+    return None
 
 
 def within_limits(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -> bool:
@@ -67,8 +82,8 @@ def within_limits(match: Match, slots: tuple[Slot, ...], given: Sequence[Given])
     return all(limit is None or constants[name] <= limit for name, limit in limits.items())
 
 
-def _statement(match: Match, slots: tuple[Slot, ...], given: Sequence[Given]) -> Statement:
-    place = "func" if "param::func" in match.opcode or any("r_mem" in one.text for one in given) else "entry"
+def _statement(match: Match, slots: tuple[Slot, ...], given: Sequence[Given], setting: frozenset[str] | None) -> Statement:
+    place = "independent" if setting else "func" if "param::func" in match.opcode or any("r_mem" in one.text for one in given) else "entry"
     text = f"{match.opcode} {', '.join(one.text for one in given)}".rstrip() + ";"
     return Statement(match, slots, tuple(given), text, place)
 

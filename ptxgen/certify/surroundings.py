@@ -11,11 +11,14 @@ __all__ = ["module"]
 
 _SURROUNDINGS = """\
 .version {version[0]}.{version[1]}
-.target {target}
+.target {target}{mode}
 .address_size 64
 .global .align 64 .b8 g_mem[512];
 .const .align 64 .b8 c_mem[512];
 .shared .align 64 .b8 s_mem[512];
+.global .texref g_tex;
+.global .surfref g_surf;
+{outside}
 .func callee() {{ ret; }}
 .func (.reg .b32 out) callee_one(.reg .b32 in) {{ mov.b32 out, in; ret; }}
 {head}
@@ -40,5 +43,7 @@ def module(texts: Sequence[str], version: Version, target: str, place: str) -> t
     for name, number in re.findall(r"%(pred|[bsuf]\d+(?:x2)?)_(\d+)", "\n".join(texts)):
         used[name] = max(used.get(name, 0), int(number) + 1)
     registers = " ".join(f".reg .{name} %{name}_<{number}>;" for name, number in sorted(used.items()))
-    opening = _SURROUNDINGS.format(version=version, target=target, head=_HEADS[place], registers=registers)
+    mode, outside = (", texmode_independent", ".global .samplerref g_sampler;") if place == "independent" else ("", "")
+    head = _HEADS.get(place, _HEADS["entry"])
+    opening = _SURROUNDINGS.format(version=version, target=target, mode=mode, outside=outside, head=head, registers=registers)
     return opening + "\n".join(texts) + "\nL_end:\nret;\n}\n", opening.count("\n") + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ptxgen.instructions.checking import Checked, Given, check
+from ptxgen.instructions.checking import SETTINGS, Checked, Given, check
 from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.registry import Match
 from ptxgen.instructions.special import SPECIAL
@@ -58,6 +58,7 @@ class _Verifier:
         self.problems: list[Problem] = []
         self._version = module.version
         self._target = architecture(module)
+        self._setting = frozenset(module.target) & SETTINGS
         self._names = Names()
         self._giver = OperandGiver(self._names, self.report)
         self._position: Any = None
@@ -190,7 +191,7 @@ class _Verifier:
             self._unknown_opcode(opcode)
             return
         try:
-            checked = check(opcode, given)
+            checked = check(opcode, given, self._setting)
         except InstructionError as error:
             if len(self.problems) == before:
                 self.report("illegal-operand" if error.operand else "illegal-instruction", str(error), _focus(error, given, opcode))

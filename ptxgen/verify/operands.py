@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ptxgen.instructions.checking import Given
 from ptxgen.instructions.marks import SELECTOR
 from ptxgen.instructions.special import SPECIAL, special_register
+from ptxgen.instructions.types import TYPES, Type
 from ptxgen.ir import Address, Element, Float, Int, Neg, Not, Operand, Pair, Reg, RegOffset, Sink, Sym, SymbolRef, Variable, Vec
 from ptxgen.layouts.errors import PtxgenError
 from ptxgen.text.writer import write_operand
@@ -97,20 +98,20 @@ class OperandGiver:
         self._report("undeclared-register", message, name)
 
     def _address(self, operand: Address, text: str) -> Given:
-        space = ""
+        space, of = "", None
         if isinstance(operand.base, Sym):
             found = self._names.find(operand.base.name)
             if isinstance(found, Variable):
-                space = space_of(found)
+                space, of = space_of(found), _type_of(found)
             elif found is None:
                 self._undeclared_name(operand.base.name)
             else:
                 self._report("not-a-variable", f"[{operand.base.name}]: {operand.base.name} is not a variable", operand.base.name)
         elif isinstance(operand.base, Reg):
-            self._address_register(operand.base)
-        return Given("address", text, items=tuple(map(self.given, operand.rest)), space=space)
+            of = self._address_register(operand.base)
+        return Given("address", text, of, items=tuple(map(self.given, operand.rest)), space=space, named=isinstance(operand.base, Sym))
 
-    def _address_register(self, base: Reg) -> None:
+    def _address_register(self, base: Reg) -> Type | None:
         found = self.given(base)
         if found.type is not None and not (found.type.is_integer or found.type.kind == "bits"):
             self._report(
@@ -119,6 +120,7 @@ class OperandGiver:
                 "  legal: a register of .b64, .u64, .s64 or, for shared memory, .b32, .u32, .s32",
                 found.text,
             )
+        return found.type
 
     def _element(self, operand: Element, text: str) -> Given:
         """``table[2]``: an address where memory is accessed, a value for `mov`."""
@@ -136,7 +138,9 @@ class OperandGiver:
         found = self._names.find(operand.name)
         if found is None:
             self._undeclared_name(operand.name)
-        return Given("symbol", text, space=space_of(found) if isinstance(found, Variable) else "")
+        if isinstance(found, Variable):
+            return Given("symbol", text, _type_of(found), space=space_of(found))
+        return Given("symbol", text)
 
     def _undeclared_name(self, name: str) -> None:
         near = self._names.nearest(name, registers=False)
@@ -147,6 +151,14 @@ class OperandGiver:
 def _no_component(operand: Reg, vector: int) -> str:
     have = f"has the components {', '.join('.' + one for one in 'xyzw'[:vector])}" if vector else "is no vector"
     return f"{operand.name}.{operand.part}: {operand.name} {have} (PTX ISA 6.4.3)"
+
+
+_OPAQUE_SPACES = {"tex": "texref", "sampler": "samplerref", "surf": "surfref"}
+
+
+def _type_of(variable: Variable) -> Type | None:
+    """A variable's type; that of a texture where its state space says that it is one."""
+    return TYPES.get(_OPAQUE_SPACES.get(variable.space, variable.type))
 
 
 def space_of(variable: Variable) -> str:

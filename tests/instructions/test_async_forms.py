@@ -127,7 +127,7 @@ def test_constants_out_of_range_are_refused_here_and_by_ptxas(family: str) -> No
     wrong = [one for entry in family_entries(family) for form in forms(entry) for one in wrong_constants(form)]
     for _, statement in wrong:
         with pytest.raises(InstructionError):
-            check(statement.match.opcode, statement.given)
+            check(statement.match.opcode, statement.given, statement.setting)
     refused = {id(refusal.statement) for refusal in judge((statement, NEWEST, statement.target) for _, statement in wrong)}
     accepted = [(name, one) for name, one in wrong if id(one) not in refused]
     unexplained = [one.text for name, one in accepted if not re.fullmatch(SILENT.get(name, ""), one.match.opcode)]

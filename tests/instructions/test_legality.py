@@ -119,5 +119,5 @@ def test_ptxas_refuses_what_a_rule_forbids(family: str) -> None:
 def test_check_accepts_what_the_contract_builds(family: str) -> None:
     for form in family_forms(family):
         for statement in statements_of(form):
-            checked = check(statement.match.opcode, statement.given)
+            checked = check(statement.match.opcode, statement.given, statement.setting)
             assert checked.match.entry.family == family or len(checked.operands) == len(statement.given), statement.text

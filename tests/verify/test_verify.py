@@ -57,6 +57,16 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
     "a constant without its space": (".const .b32 c;", ".reg .b32 b; ld.b32 b, [c];", ["illegal-operand"]),
     "global and shared without their space": (".global .b32 g; .shared .b32 s;", ".reg .b32 b; ld.b32 b, [g]; st.b32 [s], b;", []),
     "a component of a vector of two": ("", ".reg .v2 .f32 v; .reg .f32 f; mov.f32 f, v.y;", []),
+    "a part of a register": ("", ".reg .b32 r; mov.b32 r, 1; vadd.u32.u32.s32 r.h1, -r, r.b3, r;", ["illegal-operand"]),
+    "parts of registers": ("", ".reg .b32 r; mov.b32 r, 1; vadd.u32.u32.s32 r.h1, r, r.b3, r; vmad.s32.u32.u32 r, r.b0, -r.h1, r;", []),
+    "a part that is none": ("", ".reg .b32 r; mov.b32 r, 1; vadd2.u32.u32.u32 r.h10, r.b1, r.h33, r;", ["illegal-operand"]),
+    "a part for another instruction": ("", ".reg .b32 r; mov.b32 r, 1; add.u32 r, r.b1, r;", ["illegal-operand"]),
+    "a texture": (".global .texref t;", ".reg .f32 x<5>; tex.1d.v4.f32.f32 {x0, x1, x2, x3}, [t, {x4}];", []),
+    "a surface as a texture": (".global .surfref t;", ".reg .f32 x<5>; tex.1d.v4.f32.f32 {x0, x1, x2, x3}, [t, {x4}];",
+                               ["illegal-operand"]),
+    "memory as a texture": (".global .b32 t;", ".reg .f32 x<5>; tex.1d.v4.f32.f32 {x0, x1, x2, x3}, [t, {x4}];", ["illegal-operand"]),
+    "a texture with an offset": (".global .texref t;", ".reg .b32 x; txq.width.b32 x, [t+8];", ["illegal-operand"]),
+    "half an address of a surface": ("", ".reg .b32 x<2>; mov.b32 x1, 0; suq.width.b32 x0, [x1];", ["illegal-operand"]),
     "a negated register": ("", ".reg .b32 r; .reg .pred p; selp.b32 r, -r, 0, p;", ["illegal-operand"]),
     "a component of a scalar": ("", ".reg .f32 v; .reg .f32 f; mov.f32 f, v.x;", ["no-component"]),
     "an unknown variable": ("", ".reg .b32 b; ld.global.b32 b, [g];", ["undeclared-name"]),
@@ -240,3 +250,17 @@ def test_a_message_in_full() -> None:
         "  rule: a register has the operand's size, and its type or untyped bits (PTX ISA 9.4)\n"
         "  legal: a register of .f32 or .b32, or a constant",
     ]
+
+
+def test_samplers_are_named_in_independent_mode() -> None:
+    """``.target`` decides whether a sampler stands beside its texture (ISA 5.3)."""
+    outside = ".global .texref t;\n.global .samplerref s;"
+    body = ".reg .b32 x<5>;\nmov.b32 x4, 0;\ntex.1d.v4.u32.s32 {x0, x1, x2, x3}, [t, s, {x4}], {1};\n"
+    mode = "sm_90, texmode_independent"
+    good = _text(outside, body + "txq.filter_mode.b32 x0, [s];", target=mode)
+    bad = _text(outside, body.replace("t, s", "t"), target=mode)
+    assert not _errors(good)
+    assert [problem.id for problem in _errors(bad)] == ["illegal-instruction"]
+    assert "in independent mode a sampler is named beside the texture" in _errors(bad)[0].message
+    if find_tool("ptxas") is not None:
+        assert [verdict.ok for verdict in check_many([good, bad], "compute_90")] == [True, False]

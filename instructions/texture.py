@@ -1,0 +1,155 @@
+"""Textures (ISA 9.7.11): reads through a unit that addresses, filters and converts, and questions about textures and samplers."""
+
+from __future__ import annotations
+
+from ptxgen.instructions.language import Rule, Since, address, instruction, out, predicate, source
+
+_GEOMETRY = {
+    ".geom": "The shape of the texture, and with it what the coordinates are.",
+    ".1d": "One row: {x}, or x alone.",
+    ".2d": "{x, y}.",
+    ".3d": "{x, y, z, and one that is ignored}.",
+    ".a1d": "An array of rows: {layer, x}.",
+    ".a2d": "An array of images: {layer, x, y, and one that is ignored}.",
+    ".cube": "Six faces around a direction: {s, t, r, and one that is ignored}.",
+    ".acube": "An array of cubes: {cube, s, t, r}.",
+    ".2dms": "Several samples an element: {sample, x, y, and one that is ignored}.",
+    ".a2dms": "An array of these: {layer, sample, x, y}.",
+}
+_ARRAYS = ".geom in .a1d .a2d .acube .2dms .a2dms"
+_SAMPLERS = (
+    Rule("in independent mode a sampler is named beside the texture", when="texmode_independent", need="b", section="5.3"),
+    Rule("a sampler is named where .target says texmode_independent", when="b", need="texmode_independent", section="5.3"),
+)
+_NO_CUBE_OFFSET = Rule("a cube takes no offset", when=".geom in .cube .acube", need="not e")
+
+_RESULTS = (".v4.dtype.ctype d", ".v4.dtype.ctype d|p", ".v2.f16x2.ctype d", ".v2.f16x2.ctype d|p")
+_LEVELS = (("{.base}", ""), (".level", ", lod"), (".grad", ", dPdx, dPdy"))
+
+_SAMPLES = {
+    "d": out("f16x2 if .f16x2 else .dtype", vector="2 if .f16x2 else 4", sink=".v4"),
+    "p": predicate("out"),
+    "a": address("in", "texref"),
+    "b": source("samplerref", immediate=False, symbol=True),
+    "c": source(
+        ".ctype",
+        vector="1 if .geom in .1d else 2 if .geom in .2d .a1d else 4",
+        first=f"u32 if {_ARRAYS} else .ctype",
+        braceable=True,
+    ),
+    "e": source("s32", vector="1 if .geom in .1d .a1d else 4 if .geom in .3d else 2", values=range(-8, 8), braceable=True),
+    "f": source("f32"),
+}
+_PREDICATE = Since("7.1", when="p")
+
+tex = instruction(
+    "tex",
+    section="9.7.11.3",
+    summary="Reads a texture at coordinates: filtered, converted, from a level of detail, perhaps compared with a depth.",
+    syntax="".join(f"tex{level}.geom{result}, [a{{, b}}, c]{more}{{, e}}{{, f}};\n" for level, more in _LEVELS for result in _RESULTS),
+    choices="""
+        .geom = { .1d, .2d, .3d, .a1d, .a2d, .cube, .acube, .2dms, .a2dms };
+        .dtype = { .u32, .s32, .f16, .f32 };
+        .ctype = { .s32, .f32 };
+    """,
+    operands={
+        **_SAMPLES,
+        "lod": source(".ctype"),
+        "dPdx": source("f32", vector="1 if .geom in .1d .a1d else 2 if .geom in .2d .a2d else 4", braced=True),
+        "dPdy": source("f32", vector="1 if .geom in .1d .a1d else 2 if .geom in .2d .a2d else 4", braced=True),
+    },
+    rules=(
+        Rule("coordinates of a cube are floats", when=".geom in .cube .acube", need=".ctype in .f32"),
+        Rule("coordinates of samples are integers", when=".geom in .2dms .a2dms", need=".ctype in .s32"),
+        Rule("several samples an element have no levels of detail", when=".level or .grad", need="not .geom in .2dms .a2dms"),
+        _NO_CUBE_OFFSET,
+        Rule("only these geometries compare depths", when="f", need=".geom in .1d .2d .a1d .a2d .cube .acube"),
+        Rule("a comparison of depths takes floating coordinates", when="f", need=".ctype in .f32"),
+        *_SAMPLERS,
+    ),
+    since=(_PREDICATE,),
+    meaning={
+        **_GEOMETRY,
+        ".base": "From the finest level of detail.",
+        ".level": "From the level of detail that lod names.",
+        ".grad": "From the level of detail that the derivatives of the coordinates ask for.",
+        ".v4": "Four components.",
+        ".v2": "Two registers of two components.",
+        ".f16x2": "Two halves a register.",
+        ".dtype": "The type of the components.",
+        ".ctype": "The type of the coordinates.",
+    },
+)
+
+tld4 = instruction(
+    "tld4",
+    section="9.7.11.4",
+    summary="Reads one component of the four elements that a bilinear filter would blend.",
+    syntax="""
+        tld4.comp.geom.v4.dtype.f32 d, [a{, b}, c]{, e}{, f};
+        tld4.comp.geom.v4.dtype.f32 d|p, [a{, b}, c]{, e}{, f};
+    """,
+    choices="""
+        .comp = { .r, .g, .b, .a };
+        .geom = { .2d, .a2d, .cube, .acube };
+        .dtype = { .u32, .s32, .f32 };
+    """,
+    operands={
+        **_SAMPLES,
+        "d": out(".dtype", vector=4, sink=True),
+        "c": source("f32", vector="2 if .geom in .2d else 4", first="u32 if .geom in .a2d .acube else f32"),
+        "e": source("s32", vector=2, values=range(-8, 8)),
+    },
+    rules=(_NO_CUBE_OFFSET, *_SAMPLERS),
+    since=(_PREDICATE,),
+    meaning={
+        ".comp": "Which component.",
+        **{name: _GEOMETRY[name] for name in (".geom", ".2d", ".a2d", ".cube", ".acube")},
+        ".v4": "Four elements.",
+        ".dtype": "The type of the component.",
+    },
+)
+
+txq = instruction(
+    "txq",
+    section="9.7.11.5",
+    summary="Asks for an attribute of a texture or of a sampler.",
+    syntax="""
+        txq.tquery.b32 d, [a];
+        txq.level.tlquery.b32 d, [a], lod;
+        txq.squery.b32 d, [a];
+        txq.isquery.b32 d, [s];
+    """,
+    choices="""
+        .tquery = { .width, .height, .depth, .channel_data_type, .channel_order, .normalized_coords, .array_size, .num_mipmap_levels,
+                    .num_samples };
+        .tlquery = { .width, .height, .depth };
+        .squery = { .filter_mode, .addr_mode_0, .addr_mode_1, .addr_mode_2 };
+        .isquery = { .force_unnormalized_coords, .filter_mode, .addr_mode_0, .addr_mode_1, .addr_mode_2 };
+    """,
+    operands={
+        "d": out("b32"),
+        "a": address("in", "texref"),
+        "s": address("in", "samplerref"),
+        "lod": source("s32"),
+    },
+    rules=(Rule("in unified mode a sampler is part of its texture", when="s", need="texmode_independent", section="5.3"),),
+    meaning={
+        ".level": "Of one level of detail.",
+        ".tquery": "The attribute of the texture.",
+        ".tlquery": "The attribute of that level.",
+        ".squery": "The attribute of the sampler that belongs to the texture.",
+        ".isquery": "The attribute of the sampler, in independent mode.",
+        ".force_unnormalized_coords": "Whether the sampler takes coordinates as element numbers, whatever the texture says.",
+        ".normalized_coords": "Whether coordinates run from 0 to 1.",
+    },
+)
+
+istypep = instruction(
+    "istypep",
+    section="9.7.11.6",
+    summary="Tells whether a generic address is that of an opaque variable of this type.",
+    syntax="istypep.type p, a;",
+    choices=".type = { .texref, .samplerref, .surfref };",
+    operands={"p": predicate("out"), "a": source("u64")},
+)
