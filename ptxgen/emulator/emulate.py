@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptxgen.emulator.frames import Frame
+from ptxgen.emulator.hazards_global import GlobalAccesses
 from ptxgen.emulator.machine import Wave
 from ptxgen.emulator.memory import Memory, argument_regions
 from ptxgen.emulator.program import Program
@@ -89,6 +90,7 @@ def emulate(
     program.fill(memory, _pack(program, arguments, memory))
     steps = instructions = 0
     frames: dict[tuple[int, int], Frame] = {}
+    accesses = GlobalAccesses() if checks is True else None
     with np.errstate(all="ignore"):
         for first, blocks in _waves(launch, resident_threads):
             threads = Threads(launch, first, blocks)
@@ -101,7 +103,7 @@ def emulate(
                 seed=seed,
                 step_limit=step_limit,
                 checks=bool(checks),
-                races=checks is True,
+                races=accesses,
                 frames=frames,
             )
             try:

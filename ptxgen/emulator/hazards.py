@@ -4,8 +4,8 @@ For every few bytes of shared memory it is known who wrote them last and which w
 time. An access is a race where such an earlier one is not among what its warp knows to have happened before (`hazards_clocks`). Accesses
 of the async proxy must in addition find a ``fence.proxy.async`` of the writer, or reader, before the barrier that orders them.
 
-Not covered: lanes of one warp (taken as ordered), races in global memory, and scopes. Strong accesses (``.volatile``, ``.relaxed``,
-``.acquire``, ``.release``) are taken to order whatever comes before them in one warp and behind them in another.
+Not covered: lanes of one warp (taken as ordered), and scopes. Strong accesses (``.volatile``, ``.relaxed``, ``.acquire``, ``.release``) are
+taken to order whatever comes before them in one warp and behind them in another. `hazards_global` looks at global memory.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 
 from ptxgen.emulator.asynchronous import Copies, Copy
 from ptxgen.emulator.hazards_clocks import INITS, Clocks
+from ptxgen.emulator.hazards_global import Conflict, GlobalAccesses
 from ptxgen.emulator.mbarrier import MBarrier
 from ptxgen.emulator.memory import Access, Region
 from ptxgen.emulator.operands import Array
@@ -48,10 +49,12 @@ LARGEST_GRANULE = 4  # log2 of bytes
 class Hazards:
     """What is told of every access to shared memory, and of everything that orders accesses."""
 
-    def __init__(self, wave: Wave, copies: Copies, races: bool) -> None:
+    def __init__(self, wave: Wave, copies: Copies, everywhere: GlobalAccesses | None) -> None:
         self._wave = wave
         self._copies = copies
-        self.races = races and "shared" in wave.memory.spaces
+        self.races = everywhere is not None
+        self._global = everywhere
+        self._region: Region | None = None
         self._statements: list[Instruction] = []
         self._numbers: dict[int, int] = {}
         self._waits: dict[int, str] = {}
@@ -62,9 +65,12 @@ class Hazards:
         self._objects: dict[MBarrier, _Ordered] = {}
         self._remote: dict[tuple[int, int], tuple[int, MBarrier, int, Instruction]] = {}
         self._agents: dict[tuple[int, int], MBarrier] = {}
-        if self.races:
+        if everywhere is None:
+            return
+        self._clocks = Clocks(wave.threads, everywhere.clocks)
+        everywhere.begin(self._clocks)
+        if "shared" in wave.memory.spaces:
             self._region = wave.memory.spaces["shared"]
-            self._clocks = Clocks(wave.threads)
             self._shift = LARGEST_GRANULE
             granules = self._region.data.size >> self._shift
             self._writes = np.zeros(granules, np.int64)
@@ -149,7 +155,12 @@ class Hazards:
 
     def strong(self, threads: Array, *, reads: bool, writes: bool) -> None:
         """A strong access, through which threads may talk to one another."""
-        if self.races:
+        if self._global is not None:
+            rows = self._clocks.rows(threads)
+            if reads:
+                self._global.acquire(rows)
+            if writes:
+                self._global.publish(rows)
             for cluster, part in self._by_cluster(threads):
                 if reads:
                     self.barrier_passed(("strong", cluster), part)
@@ -245,8 +256,11 @@ class Hazards:
         if not self.races or access.strong:
             return
         flat = np.broadcast_to(flat, len(threads))
-        where = self._granules(flat, access.width, access.nbytes)
         rows = self._clocks.row[threads]
+        if region is not self._region:
+            self._loaded_globally(access, region, flat, rows, threads)
+            return
+        where = self._granules(flat, access.width, access.nbytes)
         lost = self._unordered_writes(where, rows)
         if lost is not None:
             self._report(access, where, lost, threads, "are read", self._writes[where])
@@ -280,8 +294,11 @@ class Hazards:
         if not self.races or access.strong:
             return
         flat = np.broadcast_to(flat, len(threads))
-        where = self._granules(flat, access.width, access.nbytes)
         rows = self._clocks.row[threads]
+        if region is not self._region:
+            self._stored_globally(access, region, flat, rows, threads, values)
+            return
+        where = self._granules(flat, access.width, access.nbytes)
         lost = self._unordered_writes(where, rows)
         if lost is not None and (lost := self._changing(lost, access, region, flat, values)).any():
             self._report(access, where, lost, threads, "are written", self._writes[where])
@@ -290,6 +307,34 @@ class Hazards:
         stamp = clocks.slot[rows] << _AGENT | clocks.now[rows] << _CLOCK | self._number(access.statement)
         self._writes[where] = stamp[:, None]
         self._latest[where] = 0
+
+    def _loaded_globally(self, access: Access, region: Region, flat: Array, rows: Array, threads: Array) -> None:
+        assert self._global is not None
+        if self._global.overflown:
+            return
+        conflict = self._global.loaded(region, flat, access.width, access.nbytes, rows, access.statement)
+        if conflict is not None:
+            self._report_global(access, region, conflict, threads, "are read", "write")
+
+    def _stored_globally(
+        self, access: Access, region: Region, flat: Array, rows: Array, threads: Array, values: Sequence[Array | None]
+    ) -> None:
+        assert self._global is not None
+        if self._global.overflown:
+            return
+        conflicts = self._global.written(region, flat, access.width, access.nbytes, rows, access.statement)
+        for conflict, before in zip(conflicts, ("write", "read")):
+            if conflict is not None and (lost := self._changing(conflict.lost, access, region, flat, values)).any():
+                self._report_global(access, region, conflict._replace(lost=lost), threads, "are written", before)
+
+    def _report_global(self, access: Access, region: Region, conflict: Conflict, threads: Array, verb: str, before: str) -> None:
+        told = (
+            f"{access.nbytes} bytes at {self._copies.name(region, conflict.byte)} {verb}, and nothing orders this after the {before} by"
+            f" {_spoken(conflict.statement)} in {self._warp_of_launch(conflict.warp)}"
+        )
+        self._wave.reports.add(
+            "race", told, access.statement, self._wave.threads, threads[conflict.lost.any(axis=1)], subject=f"{region.name} {verb} {before}"
+        )
 
     def _check_reads(
         self, access: Access, region: Region, flat: Array, where: Array, rows: Array, threads: Array, values: Sequence[Array | None]
@@ -493,6 +538,15 @@ class Hazards:
         thread = int(np.flatnonzero(clocks.row == row)[0])
         block, _ = self._wave.threads.name(thread)
         return f"warp {int(self._wave.threads.linear[thread]) // 32} of block {index_text(block)}"
+
+    def _warp_of_launch(self, number: int) -> str:
+        """A warp by its number in the launch: blocks in their order, where clusters do not say otherwise."""
+        launch = self._wave.threads.launch
+        if not self._clocks.alone:  # all blocks of the launch are one wave
+            return self._warp(number)
+        block, warp = divmod(number, launch.warps)
+        x, y, _ = launch.grid
+        return f"warp {warp} of block {index_text((block % x, block // x % y, block // (x * y)))}"
 
     def _first(self, where: Array, lost: Array, stamps: Array, threads: Array) -> tuple[str, int, int, int]:
         """Name of the first granule at fault, its stamp, the row of its thread, and the number of threads."""

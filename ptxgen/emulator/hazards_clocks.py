@@ -41,7 +41,23 @@ class Clocks:
     known : array of shape (3, rows, agents)
     """
 
-    def __init__(self, threads: Threads) -> None:
+    def __init__(self, threads: Threads, like: Clocks | None = None) -> None:
+        self.time = 1
+        if like is not None and like.alone and len(like.row) == threads.count:  # another wave of as many blocks, each on its own
+            self.slots, self.row, self.block_rows, self.cluster_of_row = like.slots, like.row, like.block_rows, like.cluster_of_row
+            self.block_of_row, self.alone, self.warps, self.slot = like.block_of_row, True, like.warps, like.slot
+        else:
+            self._place(threads)
+        count = len(self.cluster_of_row)
+        self.now = np.ones(count, np.int64)
+        self.floor = np.zeros(count, np.int64)
+        self.known = np.zeros((_VIEWS, count, self.slots), np.int64)
+        self._every = np.arange(count)
+        self.known[0, self._every, self.slot] = 1
+        self._mbarriers = np.zeros(int(self.cluster_of_row[-1]) + 1, np.int64)
+
+    def _place(self, threads: Threads) -> None:
+        """Where the threads of a wave stand among its warps, and the warps among the blocks and clusters."""
         clusters = cluster_map(threads)
         warps = threads.launch.warps
         self.slots = clusters.size * warps
@@ -55,13 +71,6 @@ class Clocks:
         self.alone = clusters.size == 1
         self.warps = warps
         self.slot = np.arange(count) % self.slots
-        self.time = 1
-        self.now = np.ones(count, np.int64)
-        self.floor = np.zeros(count, np.int64)
-        self.known = np.zeros((_VIEWS, count, self.slots), np.int64)
-        self._every = np.arange(count)
-        self.known[0, self._every, self.slot] = 1
-        self._mbarriers = np.zeros(len(clusters.blocks), np.int64)
 
     def fresh(self) -> Array:
         """What nobody has released to yet: one view of all agents, of each kind."""

@@ -13,6 +13,7 @@ from ptxgen.emulator.code import Code
 from ptxgen.emulator.collectives import Collectives
 from ptxgen.emulator.frames import Frame
 from ptxgen.emulator.hazards import Hazards
+from ptxgen.emulator.hazards_global import GlobalAccesses
 from ptxgen.emulator.inflight import InFlight
 from ptxgen.emulator.mbarrier import MBarriers
 from ptxgen.emulator.memory import FIRST, Memory
@@ -63,7 +64,7 @@ class Wave:
         seed: int,
         step_limit: int,
         checks: bool,
-        races: bool = False,
+        races: GlobalAccesses | None = None,
         frames: dict[tuple[int, int], Frame] | None = None,
     ) -> None:
         self.program = program
@@ -91,6 +92,8 @@ class Wave:
         memory.tracker = self.hazards if checks else None
         if "shared" in memory.spaces:
             memory.spaces["shared"].tracker = memory.tracker
+        for region in memory.globals:
+            region.tracker = memory.tracker if races is not None else None
 
     @cached_property
     def warpgroups(self) -> Warpgroups:

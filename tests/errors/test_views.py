@@ -570,7 +570,7 @@ def test_permute_with_a_repeated_axis():
 def test_several_assignments_on_a_line_keep_their_names():
     @px.kernel(grid=1, block=32)
     def kernel():
-        wide = px.local(4, f32); narrow = px.local(3, f32); other = px.local(5, f32)  # noqa: E702
+        wide = px.local(4, f32); narrow = px.local(3, f32); other = px.local(5, f32)  # noqa: E702, F841
         narrow[3]  # <- here
 
     refused(TraceError, kernel, """
