@@ -10,10 +10,12 @@ from ptxgen.instructions.registry import Match
 from ptxgen.instructions.special import SPECIAL
 from ptxgen.instructions.targets import Version, spelled
 from ptxgen.instructions.types import TYPES
-from ptxgen.ir import Block, Call, Function, Instruction, Label, Module, Reg, RegDecl, Statement, Targets, Variable
+from ptxgen.ir import Block, Call, Directive, Function, Instruction, Label, Module, Reg, RegDecl, Statement, Targets, Variable
 from ptxgen.layouts.errors import PtxgenError
 from ptxgen.verify.accesses import check_accesses
 from ptxgen.verify.calls import check_call, given_operands
+from ptxgen.verify.declarations import check_registers, check_signature, check_variable
+from ptxgen.verify.functions import check_directives, check_module_directive
 from ptxgen.verify.header import architecture, check_header
 from ptxgen.verify.known import is_known, is_of_the_isa
 from ptxgen.verify.names import Names
@@ -56,6 +58,7 @@ def verify(module: Module, *, target: str | None = None) -> list[Problem]:
 class _Verifier:
     def __init__(self, module: Module) -> None:
         self.problems: list[Problem] = []
+        self._module = module
         self._version = module.version
         self._target = architecture(module)
         self._setting = frozenset(module.target) & SETTINGS
@@ -77,7 +80,9 @@ class _Verifier:
         if isinstance(item, Function):
             self._function(item)
         elif isinstance(item, (Variable, RegDecl)):
-            self._declaration(item)
+            self._declaration(item, in_function=False)
+        elif isinstance(item, Directive):
+            check_module_directive(item, self._functions, self._version, self.report)
 
     def _function(self, function: Function) -> None:
         earlier = self._functions.get(function.name)
@@ -85,6 +90,8 @@ class _Verifier:
             self._declare(function.name, function)
         else:
             self._redeclare(function, earlier)
+        check_signature(function, self._module, self.report)
+        check_directives(function, self._version, self._target, self.report)
         if earlier is None or function.body is not None:
             self._functions[function.name] = function
         if function.body is None:
@@ -123,16 +130,22 @@ class _Verifier:
                 self._body(statement.body)
                 self._names.leave()
             elif isinstance(statement, (Variable, RegDecl)):
-                self._declaration(statement)
+                self._declaration(statement, in_function=True)
             elif isinstance(statement, Label):
                 self._label(statement.name, labels)
             elif isinstance(statement, Targets):
                 self._label(statement.label, labels)
                 self._check_targets(statement)
 
-    def _declaration(self, declaration: Variable | RegDecl) -> None:
+    def _declaration(self, declaration: Variable | RegDecl, *, in_function: bool) -> None:
         if isinstance(declaration, RegDecl):
+            check_registers(declaration, self._version, self.report, in_function=in_function)
             self._registers(declaration)
+            return
+        check_variable(declaration, self._names, self._module, self.report, in_function=in_function)
+        earlier = self._names.find(declaration.name) if not in_function else None
+        if isinstance(earlier, Variable) and earlier.linkage == "extern" and declaration.linkage is not None:
+            self._names.declare(declaration.name, declaration)  # the definition of what was declared before
         else:
             self._declare(declaration.name, declaration)
 
