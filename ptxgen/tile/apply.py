@@ -326,7 +326,7 @@ def _check_tile_form(match: Match, name: str) -> None:
 
 
 def _scalar(builder: Builder, match: Match, slot: Slot, contract: Operand, value: Any) -> tuple[ir.Operand, Given]:
-    """A traced scalar as it is, for the contract to judge; a Python number as an exact constant of the operand's type; several in braces."""
+    """A traced scalar as it is, for the contract to judge; a Python number as a constant of the operand's type; several in braces."""
     where = here()
     if isinstance(value, (tuple, list)):
         parts = [_scalar(builder, match, slot, contract, one) for one in value]

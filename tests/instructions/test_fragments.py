@@ -167,7 +167,7 @@ def test_every_sparse_and_scaled_product_is_a_tile_operation() -> None:
 
 @pytest.mark.parametrize("match", [match for match in OTHERS if ".satfinite" not in match.bindings], **by_opcode)
 def test_sparse_and_scaled_products_hold_their_elements_where_the_isa_says(match: Match) -> None:
-    """ISA 9.7.16.6.2: a row's elements that are kept lie one behind the other, as those of a dense a of half the k; b as in dense products."""
+    """ISA 9.7.16.6.2: a row's elements that are kept lie as those of a dense a of half the k; b lies as in dense products."""
     m, n, k = map(int, re.findall(r"\d+", match.value(".shape")))
     kind = match.value(".kind")
     bits = 4 if kind.startswith("kind::mxf4") else 8 if kind else match.type(".atype").bits
