@@ -34,13 +34,16 @@ class Verdict(NamedTuple):
         return next((message.text for message in self.messages if message.failed), "")
 
 
-def run_ptxas(tool: Tool, ptx: str, target: str, options: Sequence[str]) -> Outcome:
-    """Assemble with `tool`; `options` are ptxas's own, beside ``-arch``."""
+def run_ptxas(tool: Tool, ptx: str, target: str, options: Sequence[str], *, seconds: float | None = None) -> Outcome:
+    """Assemble with `tool`; `options` are ptxas's own, beside ``-arch``. After so many `seconds` it counts as refused."""
     with tempfile.TemporaryDirectory(prefix="ptxgen-") as folder:
         source, output = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx, encoding="utf-8")
         command = [tool.path, f"-arch={target}", *options, "-o", str(output), str(source)]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return None, f"ptxas did not end within {seconds} seconds"
         log = "\n".join(part.strip("\n") for part in (done.stdout, done.stderr) if part).replace(str(source), "kernel.ptx")
         if done.returncode:
             return None, log or f"ptxas ended with status {done.returncode}"

@@ -12,6 +12,7 @@ from ptxgen.certify.verdict import complaints
 __all__ = ["batches", "compare"]
 
 _AT_ONCE = 2000
+_GENERATED_AT_ONCE = 40
 
 
 def batches(cases: Iterable[Case]) -> Iterator[list[Case]]:
@@ -36,9 +37,10 @@ def compare(batch: Sequence[Case]) -> list[Difference]:
     theirs = refusals(texts, version, target, place)
     ours = complaints(texts, version, target, place)
     doubted = [index for index in ours if index not in theirs]
-    if doubted:
-        generated = refusals([texts[index] for index in doubted], version, target, place, generate=True)
-        theirs.update((doubted[position], message) for position, message in generated.items())
+    for at in range(0, len(doubted), _GENERATED_AT_ONCE):
+        some = doubted[at : at + _GENERATED_AT_ONCE]
+        generated = refusals([texts[index] for index in some], version, target, place, generate=True)
+        theirs.update((some[position], message) for position, message in generated.items())
     return [
         Difference(case, ours.get(index), theirs.get(index)) for index, case in enumerate(batch) if (index in ours) != (index in theirs)
     ]

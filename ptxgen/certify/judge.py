@@ -21,6 +21,10 @@ from ptxgen.instructions.targets import Version
 __all__ = ["Refusal", "judge", "refusals"]
 
 
+_SECONDS = 40
+"""So long a module may take: there are illegal statements for which ptxas 13.5 never ends generating code."""
+
+
 def refusals(texts: Sequence[str], version: Version, target: str, place: str = "entry", *, generate: bool = False) -> dict[int, str]:
     """Indices of the statements that ptxas refuses, each with its first message.
 
@@ -48,7 +52,7 @@ def _refused_lines(texts: Sequence[str], version: Version, target: str, place: s
     """What one run of ptxas refuses, by position, and its log; no log where it refuses nothing."""
     architecture, options = (target, ("-w", "-O0")) if generate else (target.replace("sm_", "compute_"), ("-w",))
     text, first = module(texts, version, target, place)
-    code, log = run_ptxas(require_tool("ptxas"), text, architecture, options)
+    code, log = run_ptxas(require_tool("ptxas"), text, architecture, options, seconds=_SECONDS)
     if code is not None:
         return {}, None
     found: dict[int, str] = {}
