@@ -39,7 +39,7 @@ suld = instruction(
         .type = {{ .b8, .b16, .b32, .b64 }};
         {_CLAMP}
     """,
-    operands={"d": out(".type", vector=".vec", wider=True, sink=".vec"), "a": _SURFACE, "b": _PLACE},
+    operands={"d": out(".type", vector=".vec", wider=True, sink=".vec", braceable=True), "a": _SURFACE, "b": _PLACE},
     rules=(_TOO_LONG,),
     meaning={
         **_GEOMETRY,
@@ -65,7 +65,7 @@ sust_b = instruction(
         .type = {{ .b8, .b16, .b32, .b64 }};
         {_CLAMP}
     """,
-    operands={"a": _SURFACE, "b": _PLACE, "c": source(".type", vector=".vec", wider=True)},
+    operands={"a": _SURFACE, "b": _PLACE, "c": source(".type", vector=".vec", wider=True, braceable=True)},
     rules=(_TOO_LONG,),
     meaning={
         **_GEOMETRY,
@@ -89,7 +89,7 @@ sust_p = instruction(
         .vec = {{ .v2, .v4 }};
         {_CLAMP}
     """,
-    operands={"a": _SURFACE, "b": _PLAIN_PLACE, "c": source("b32", vector=".vec")},
+    operands={"a": _SURFACE, "b": _PLAIN_PLACE, "c": source("b32", vector=".vec", braceable=True)},
     meaning={**_GEOMETRY, **_VECTOR, **_OUTSIDE},
 )
 
