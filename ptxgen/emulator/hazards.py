@@ -553,6 +553,7 @@ class Hazards:
         position = int(np.flatnonzero(lost.any(axis=1))[0])
         step = int(np.flatnonzero(lost[position])[0])
         byte = int(where[position, step]) << self._shift
+        assert self._region is not None
         return self._copies.name(self._region, byte), int(stamps[position, step]), int(self._clocks.row[threads[position]]), byte
 
     def _report(self, access: Access, where: Array, lost: Array, threads: Array, verb: str, stamps: Array, before: str = "write") -> None:

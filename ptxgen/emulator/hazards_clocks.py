@@ -41,6 +41,15 @@ class Clocks:
     known : array of shape (3, rows, agents)
     """
 
+    slots: int
+    warps: int
+    alone: bool
+    row: Array
+    block_rows: Array
+    cluster_of_row: Array
+    block_of_row: Array
+    slot: Array
+
     def __init__(self, threads: Threads, like: Clocks | None = None) -> None:
         self.time = 1
         if like is not None and like.alone and len(like.row) == threads.count:  # another wave of as many blocks, each on its own

@@ -59,7 +59,7 @@ class _Shadow:
         while nbytes < 1 << self.shift:
             self.shift -= 1
             self.writes, self.reads = np.repeat(self.writes, 2), np.repeat(self.reads, 2)
-        first = flat * width >> self.shift
+        first = flat if width == 1 << self.shift else flat * width >> self.shift
         steps = nbytes >> self.shift
         return first[:, None] if steps == 1 else first[:, None] + np.arange(steps)
 
@@ -120,7 +120,7 @@ class GlobalAccesses:
         shadow = self._shadow(region)
         where = shadow.granules(flat, width, nbytes)
         conflict = self._unordered(shadow, shadow.writes, where, rows) if shadow.written else None
-        shadow.reads[where] = self._stamps(rows, statement)[:, None]
+        _enter(shadow.reads, where, self._stamps(rows, statement))
         return conflict
 
     def written(
@@ -131,7 +131,7 @@ class GlobalAccesses:
         where = shadow.granules(flat, width, nbytes)
         first = self._unordered(shadow, shadow.writes, where, rows) if shadow.written else None
         second = self._unordered(shadow, shadow.reads, where, rows)
-        shadow.writes[where] = self._stamps(rows, statement)[:, None]
+        _enter(shadow.writes, where, self._stamps(rows, statement))
         shadow.written = True
         return first, second
 
@@ -148,13 +148,16 @@ class GlobalAccesses:
         if number is None:
             number = self._numbers[id(statement)] = min(len(self._statements), _STATEMENT_MASK)
             self._statements.append(statement)
-        stamps: Array = (rows + self._first_warp) << _WARP | (clocks.now[rows] + self._start) << _STATEMENT_BITS | number
+        of_rows = np.arange(self._first_warp, self._warps) << _WARP | (clocks.now + self._start) << _STATEMENT_BITS | number
+        stamps: Array = of_rows[rows]
         return stamps
 
     def _unordered(self, shadow: _Shadow, stamps: Array, where: Array, rows: Array) -> Conflict | None:
         clocks = self.clocks
         assert clocks is not None
         earlier = stamps[where]
+        if not earlier.any():
+            return None
         doubtful = (earlier != 0) & (earlier >> _WARP != (rows + self._first_warp)[:, None])
         if not doubtful.any():
             return None
@@ -187,3 +190,10 @@ class GlobalAccesses:
             return False
         at = bisect_left(published, time)
         return at < len(published) and published[at] <= acquired
+
+
+def _enter(into: Array, where: Array, stamps: Array) -> None:
+    if where.shape[1] == 1:
+        into[where[:, 0]] = stamps
+    else:
+        into[where] = stamps[:, None]
