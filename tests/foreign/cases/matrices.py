@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
+from ptxgen.emulator.tensormap import encode_tensor_map
 from tests.foreign.cases.case import Launch, collector
 
 CASES, case = collector()
@@ -65,6 +68,18 @@ def wmma_bytes(rng: Random) -> Launch:
 def wmma_doubles(rng: Random) -> Launch:
     a, b = _small(rng, (8, 4), np.float64), _small(rng, (4, 8), np.float64)
     return Launch(1, 32, [a.T.copy(), b, np.zeros((8, 8))], {2: (a @ b + 1).T.copy()})
+
+
+def _map_of(place: int) -> Callable[[Sequence[int]], bytes]:
+    """A map of 64 rows of 32 floats, in boxes of 32 rows, at the address of an array among the arguments."""
+    return lambda addresses: encode_tensor_map("f32", addresses[place], (32, 64), (128,), (32, 32))
+
+
+@case("tensors", "boxes", targets=("sm_90a", "sm_100a", "sm_120a"), on_gpu=False)
+def boxes(rng: Random) -> Launch:
+    x = rng.normal(size=(64, 32)).astype(np.float32)
+    y = (x.reshape(2, 1024) + (np.arange(1024) < 128).astype(np.float32)).reshape(64, 32)
+    return Launch(2, 128, [_map_of(0), _map_of(1), x, np.zeros_like(x)], {3: y})
 
 
 @case("hopper", "groups", targets=("sm_90a",))

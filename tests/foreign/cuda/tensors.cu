@@ -40,7 +40,7 @@ extern "C" __global__ void bulk(const int *x, int *y) {
     }
 }
 
-extern "C" __global__ void boxes(const __grid_constant__ Map from, const __grid_constant__ Map to) {
+extern "C" __global__ void boxes(const __grid_constant__ Map from, const __grid_constant__ Map to, const float *, float *) {
     __shared__ alignas(128) float box[32 * 32];
     __shared__ alignas(8) uint64_t barrier;
     if (threadIdx.x == 0) {
