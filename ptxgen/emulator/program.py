@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxgen.emulator.code import Code
+from ptxgen.emulator.heap import Heap
 from ptxgen.emulator.memory import FIRST, GLOBAL_ALIGN, GLOBAL_GAP, GLOBAL_START, Memory, Region
 from ptxgen.emulator.scopes import Location, Scope
 from ptxgen.emulator.variables import Layout, alignment_of, extents, initial_bytes, size_of
@@ -138,7 +139,8 @@ class Program:
     # ---- memory -------------------------------------------------------------------------------------------------------
 
     def fill(self, memory: Memory, parameters: bytes) -> None:
-        """Create what lives as long as the launch: global and constant variables and the entry's parameters."""
+        """Create what lives as long as the launch: global and constant variables, the entry's parameters and the heap."""
+        self.heap = Heap(memory)
         for location in self.global_locations:
             data = np.frombuffer(bytearray(initial_bytes(location.variable, self._symbol_value)), np.uint8)
             name = location.variable.name

@@ -1,4 +1,4 @@
-"""Functions that the driver provides to kernels: `vprintf` and `__assertfail` (CUDA C++ Programming Guide, 10.33, 10.34)."""
+"""Functions that the driver gives to kernels: `vprintf`, `__assertfail`, `malloc`, `free` (CUDA C++ Programming Guide, 10.33 to 10.35)."""
 
 from __future__ import annotations
 
@@ -169,5 +169,42 @@ def _assertfail(low: Lowering) -> Control:
     return control
 
 
-SYSTEM_CALLS: dict[str, Callable[[Lowering], Control]] = {"vprintf": _vprintf, "__assertfail": _assertfail}
+def _malloc(low: Lowering) -> Control:
+    """``void *malloc(size_t size)``"""
+    site = _Site(low)
+    results = [low.scope.variable(one.name) for one in site.statement.results if isinstance(one, Sym)]
+    answer = Access(site.statement, "local", 8, 1)  # type: ignore[arg-type]
+
+    def control(wave: Wave, group: Group) -> list[Group]:
+        frame, index = wave.frame(group), group.index
+        (sizes,) = (read(wave, frame, index) for read in site.arguments)
+        addresses = np.array([wave.program.heap.allocate(int(size)) for size in sizes], np.uint64)
+        for location in results:
+            if location is not None:
+                wave.memory.store(answer, np.array([frame.base + location.address]), [addresses], index, wave.count(index))
+        return [Group(group.code, group.pc + 1, group.depth, index, group.strand)]
+
+    return control
+
+
+def _free(low: Lowering) -> Control:
+    """``void free(void *address)``"""
+    site = _Site(low)
+
+    def control(wave: Wave, group: Group) -> list[Group]:
+        frame, index = wave.frame(group), wave.indices(group.index)
+        (addresses,) = (read(wave, frame, group.index) for read in site.arguments)
+        for thread, address in zip(index, addresses):
+            wave.program.heap.release(int(address), wave, site.statement, np.array([thread]))
+        return [Group(group.code, group.pc + 1, group.depth, group.index, group.strand)]
+
+    return control
+
+
+SYSTEM_CALLS: dict[str, Callable[[Lowering], Control]] = {
+    "vprintf": _vprintf,
+    "__assertfail": _assertfail,
+    "malloc": _malloc,
+    "free": _free,
+}
 """By name: what a call of a function without a body does."""

@@ -169,3 +169,20 @@ def places(rng: Random) -> Launch:
     columns = [column + 100 * row + 10000 * block, np.full_like(thread, 24 + 400 + 20000), lane, 2**lane - 1, np.full_like(thread, 64)]
     expected = np.stack([*columns, np.full_like(thread, 1 + 4)], axis=-1).astype(np.uint32)
     return Launch(2, (24, 4), [y], {0: expected}, shared=64)
+
+
+@case("memory", "list")
+def linked_list(rng: Random) -> Launch:
+    return Launch(1, 32, [9, np.zeros(32, np.int32)], {1: np.full(32, sum(i * i for i in range(9)), np.int32)})
+
+
+@case("memory", "blocks")
+def blocks(rng: Random) -> Launch:
+    x = rng.integers(-128, 128, 40).astype(np.int8)
+    return Launch(1, 1, [x, np.zeros(56, np.int8), 40], {1: np.concatenate([np.full(16, 7, np.int8), x])})
+
+
+@case("printing", "print_all")
+def print_all(rng: Random) -> Launch:
+    x = rng.normal(size=32).astype(np.float32)
+    return Launch(1, 32, [x, np.zeros(32, np.int32), 100], {1: np.full(32, 9, np.int32)})
