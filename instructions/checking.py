@@ -41,7 +41,7 @@ class Given:
     type : Type or None
         Of a register; None where it is not known.
     value : int or None
-        Of an integer constant.
+        Of an integer constant, and of an address that is one.
     items : tuple of Given
         Elements of a vector or list, halves of a pair, further entries of an address.
     space : str
@@ -201,9 +201,9 @@ def _essence(one: Given) -> tuple[Any, ...]:
     elif one.items:
         texts = [item.text for item in one.items]
         inner = [item.essence or _essence(item) for item in one.items]
-        found = kind, one.space, one.named, one.type and one.type.name, len(set(texts)) == len(texts), *inner
+        found = kind, one.space, one.named, one.value, one.type and one.type.name, len(set(texts)) == len(texts), *inner
     else:
-        found = kind, one.type and one.type.name, one.space, one.named, one.text if kind in ("float", "symbol") else ""
+        found = kind, one.type and one.type.name, one.space, one.named, one.value, one.text if kind in ("float", "symbol") else ""
     one.essence = found
     return found
 
@@ -306,7 +306,28 @@ def _address_problem(match: Match, contract: Operand, one: Given) -> str:
     opaque = match.type(contract.type) if contract.type else None
     if opaque is not None and opaque.kind == "opaque":
         return _opaque_problem(one, opaque)
+    space = match.value(contract.space) if contract.space.startswith(".") else contract.space
+    if one.value is not None and space != "local":
+        return f"{one.text} is a constant address, which only .local has"
+    if one.type is not None and not one.named and one.value is None:
+        problem = _base_problem(contract, one, one.type, space)
+        if problem:
+            return problem
+    if not space and contract.within and one.space.partition("::")[0] not in ("", contract.within):
+        return f"{one.text} lies in .{one.space}, and the generic address here is one of .{contract.within}"
     return _space_problem(match, contract, one)
+
+
+def _base_problem(contract: Operand, one: Given, base: Type, space: str) -> str:
+    """A register that holds an address: 32 or 64 bits, unless the state space or the contract says which."""
+    if base.is_float or base.kind == "pred":
+        return ""  # has its own message
+    widths = (32,) if space in ("tensor", "fabric") else (32, 64)
+    if contract.exact and base.kind != "bits":
+        return f"{one.text} begins with a register of .{base.name} where the instruction takes .b32 and nothing else"
+    if base.bits not in widths:
+        return f"{one.text} begins with a register of {base.bits} bits where an address has {' or '.join(map(str, widths))}"
+    return ""
 
 
 def _opaque_problem(one: Given, demanded: Type) -> str:
@@ -341,6 +362,8 @@ def _vector_problem(match: Match, contract: Operand, one: Given, count: int) -> 
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice:
             return f"{twice} is written twice"
+        if not names:
+            return f"{one.text} drops every element"
     return ""
 
 

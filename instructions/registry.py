@@ -55,6 +55,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "warpgroup": ("setmaxnreg", "wgmma"),
     "tensor_memory": ("tcgen05",),
     "matrix": ("ldmatrix", "mma", "movmatrix", "stmatrix"),
+    "wmma": ("wmma",),
     "scaled": ("mma",),
     "sparse": ("mma",),
     "stack": ("alloca", "stackrestore", "stacksave"),

@@ -135,7 +135,7 @@ class OperandBuilder:
             kinds = [constants(contract, demanded, index) for index in range(number)]
             for chosen in ([one[0] for one in kinds], [one[-1] for one in kinds]):
                 found.append(Given("vector", "{" + ", ".join(item.text for item in chosen) + "}", items=tuple(chosen)))
-        if self.match.allows(contract.sink):
+        if self.match.allows(contract.sink) and number > 1:
             items = (*found[0].items[:-1], Given("sink", "_"))
             found.append(Given("vector", "{" + ", ".join(item.text for item in items) + "}", items=items))
         return found
