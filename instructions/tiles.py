@@ -205,6 +205,11 @@ def _program(text: str) -> tuple[tuple[tuple[str, ...], str], ...]:
 
 def evaluate_names(tile: Tile, match: Match, given: Iterable[tuple[str, int]] = ()) -> dict[str, int]:
     """The numbers that a tile's atoms speak of, for one opcode; `given` are those that views give."""
+    return dict(_evaluated(tile, match, tuple(given)))
+
+
+@lru_cache(maxsize=1024)
+def _evaluated(tile: Tile, match: Match, given: tuple[tuple[str, int], ...]) -> dict[str, int]:
     names: dict[str, int] = {"LANE": LANE, **dict(given)}
     for targets, text in _program(tile.names):
         if text.startswith("."):
@@ -219,10 +224,18 @@ def evaluate_names(tile: Tile, match: Match, given: Iterable[tuple[str, int]] = 
 
 def _branch(text: str, match: Match) -> str:
     """The branch of arithmetic that the qualifiers choose; type expressions in it choose by themselves."""
+    masked, types = _masked(text)
+    if " if " not in masked:
+        return text
+    return re.sub(r"bits\((\d+)\)", lambda one: types[int(one[1])], chosen(masked, match))
+
+
+@lru_cache(maxsize=None)
+def _masked(text: str) -> tuple[str, tuple[str, ...]]:
+    """Arithmetic with numbers for the type expressions in ``bits()``, and these in turn."""
     types = re.findall(r"bits\([^()]*\)", text)
-    numbered = iter(range(len(types)))
-    found = chosen(re.sub(r"bits\([^()]*\)", lambda _: f"bits({next(numbered)})", text), match)
-    return re.sub(r"bits\((\d+)\)", lambda one: types[int(one[1])], found)
+    numbers = iter(range(len(types)))
+    return re.sub(r"bits\([^()]*\)", lambda _: f"bits({next(numbers)})", text), tuple(types)
 
 
 @lru_cache(maxsize=None)
