@@ -421,8 +421,8 @@ def prove_nonnegative(expr: Scalar | Symbol, facts: Sequence[Scalar | Symbol] = 
     goal = Expr.of(expr)
     if goal._interval()[0] >= 0:
         return True
-    known = [_tighten(fact) for fact in _related(goal, facts)]
-    return bool(known) and not _refuted(goal, known) and _prove(goal, known, _PROOF_DEPTH, {})
+    known = _related(goal, facts)
+    return bool(known) and not _refuted(goal, known) and _prove(goal, [_tighten(fact) for fact in known], _PROOF_DEPTH, {})
 
 
 def _related(goal: Expr, facts: Sequence[Scalar | Symbol]) -> list[Expr]:
