@@ -20,6 +20,8 @@ def rule_of(match: Match, contract: Operand, one: Given) -> tuple[str, str]:
     if contract.kind == "address":
         if one.kind != "address":
             return "a memory operand is an address", "6.4.1"
+        if one.value is not None or (one.type is not None and not one.named):
+            return "an address is held by a register of 32 or 64 bits, as its state space asks", "6.4.1"
         return "the address lies in the state space that the opcode names", section
     if contract.kind in ("label", "function"):
         return "control goes to a name", "6.4.4"

@@ -71,6 +71,7 @@ class Operand:
         Whether a register wider than the type will do (ISA 9.4.1, "Operand size exceeding instruction-type size"); a text is the
         condition under which it will.
     exact : bool
+        For an address, whether a register in it must be declared with untyped bits. Otherwise:
         Whether a register must be declared with this very type: where untyped bits are demanded, ``.u32`` is not ``.b32``.
     special : bool or str
         Whether a special register will do; a text is the condition under which it will.
@@ -85,6 +86,8 @@ class Operand:
         tensor memory; ``"fabric"`` for a logical endpoint; empty for a generic address, or any symbol.
     align : int
         For an address: the bytes that it is a multiple of, where `type` x `vector` does not say it.
+    within : str
+        For an address: the state space in which it lies where it is generic.
     named : bool
         For an address: whether it may begin with the name of a variable instead of a register.
     holds : str
@@ -101,7 +104,7 @@ class Operand:
 
     __slots__ = (
         "align", "braceable", "braced", "exact", "first", "holds", "immediate", "kind", "lanes", "limit", "named", "negatable", "role",
-        "selector", "sink", "space", "special", "symbol", "type", "values", "vector", "wider",
+        "selector", "sink", "space", "special", "symbol", "type", "values", "vector", "wider", "within",
     )  # fmt: skip
 
     def __init__(
@@ -123,6 +126,7 @@ class Operand:
         braceable: bool = False,
         limit: str = "",
         align: int = 0,
+        within: str = "",
         selector: str = "",
         first: str = "",
         named: bool = True,
@@ -146,6 +150,7 @@ class Operand:
         self.braceable = braceable
         self.limit = limit
         self.align = align
+        self.within = within
         self.selector = selector
         self.holds = holds
         self.lanes = lanes
@@ -195,20 +200,23 @@ def source(
 
 
 def predicate(
-    role: str = "in", *, negatable: bool = False, sink: bool | str = False, immediate: bool | str = False, special: bool = False
-) -> Operand:
-    """A predicate register."""
-    return Operand("predicate", role, "pred", negatable=negatable, sink=sink, immediate=immediate, special=special)
+    role: str = "in", *, negatable: bool = False, sink: bool | str = False, immediate: bool | str = False, special: bool = False,
+    values: Values = None,
+) -> Operand:  # fmt: skip
+    """A predicate register, or where it is `immediate` a constant (of those `values`)."""
+    return Operand("predicate", role, "pred", negatable=negatable, sink=sink, immediate=immediate, special=special, values=values)
 
 
 def address(
-    role: str, type: str, *, space: str = "", vector: str | int = 1, align: int = 0, holds: str = "", named: bool = True
-) -> Operand:
+    role: str, type: str, *, space: str = "", vector: str | int = 1, align: int = 0, holds: str = "", named: bool = True,
+    within: str = "", exact: bool = False,
+) -> Operand:  # fmt: skip
     """``[a]``: memory in `space` that is read (``in``), written (``out``) or both.
 
-    `type` x `vector` is accessed, naturally aligned or to `align` bytes. Unless it may be `named`, the address begins with a register.
+    `type` x `vector` is accessed, naturally aligned or to `align` bytes. Unless it may be `named`, the address begins with a register;
+    where it is `exact`, with one of untyped bits. A generic address lies `within` a state space where one is named.
     """
-    return Operand("address", role, type, vector, space=space, align=align, holds=holds, named=named)
+    return Operand("address", role, type, vector, space=space, align=align, holds=holds, named=named, within=within, exact=exact)
 
 
 def immediate(type: str, values: Values = None) -> Operand:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ptxgen.instructions.language import Rule, Since, address, instruction, out, predicate, sink, source
 
 _STATE = ".state = { .shared{::cta} };"
-_OWN = address("inout", "b64", space=".state", holds="mbarrier")
+_OWN = address("inout", "b64", space=".state", holds="mbarrier", within="shared")
 _COUNT = source("u32", values=range(1, 1 << 20))
 # ptxas 13.5 takes any constant; the object counts up to 2^20 - 1 bytes at a time (ISA 9.7.15.15.1).
 _TX_COUNT = source("u32", values=range(1 << 20))
@@ -42,7 +42,7 @@ mbarrier_init = instruction(
     summary="Makes an mbarrier: phase 0, so many arrivals expected in each phase, no bytes under way.",
     syntax="mbarrier.init{.state}.b64 [addr], count;",
     choices=_STATE,
-    operands={"addr": address("out", "b64", space=".state", holds="mbarrier"), "count": _COUNT},
+    operands={"addr": address("out", "b64", space=".state", holds="mbarrier", within="shared"), "count": _COUNT},
     since=(Since("7.0", "sm_80+"), *_PLACE),
     issuer="one",
     meaning=_PLACES,
@@ -65,7 +65,7 @@ _TX_CHOICES = f"""
     {_SCOPE}
     .space = {{ .shared{{::cta, ::cluster}} }};
 """
-_TX_OPERANDS = {"addr": address("inout", "b64", space=".space"), "tx_count": _TX_COUNT}
+_TX_OPERANDS = {"addr": address("inout", "b64", space=".space", within="shared"), "tx_count": _TX_COUNT}
 _TX_MEANING = {**_ORDERS, **_PLACES, ".space": "Where the mbarrier lies; left out, the address is generic."}
 
 mbarrier_expect_tx = instruction(
@@ -184,7 +184,7 @@ _WAIT_CHOICES = f"""
 """
 _WAIT_OPERANDS = {
     "wait_complete": predicate("out"),
-    "addr": address("in", "b64", space=".state", holds="mbarrier"),
+    "addr": address("in", "b64", space=".state", holds="mbarrier", within="shared"),
     "state": source("u64"),
     "phase_parity": source("u32", values=(0, 1)),
     "suspend_time_hint": source("u32"),

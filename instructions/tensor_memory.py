@@ -304,16 +304,17 @@ tcgen05_shift = instruction(
 
 # ---- products ---------------------------------------------------------------------------------------------------------
 
+_MATRIX = address("in", "b32", space="tensor", exact=True)
 _OPERANDS: dict[str, Operand] = {
-    "d_tmem": address("inout", "b32", space="tensor"),
+    "d_tmem": address("inout", "b32", space="tensor", exact=True),
     "a_desc": source("u64"),
-    "a_tmem": _TENSOR,
+    "a_tmem": _MATRIX,
     "b_desc": source("u64"),
-    "sp_meta_tmem": _TENSOR,
+    "sp_meta_tmem": _MATRIX,
     "idesc": source("u32"),
     "disable_output_lane": source("b32", vector="4 if .cta_group in .cta_group::1 else 8", immediate=False),
-    "scale_a_tmem": _TENSOR,
-    "scale_b_tmem": _TENSOR,
+    "scale_a_tmem": _MATRIX,
+    "scale_b_tmem": _MATRIX,
     "enable_input_d": predicate(negatable=True, immediate=True),
     "scale_input_d": immediate("u32", range(16)),
     "zero_column_mask_desc": source("u64"),

@@ -24,7 +24,7 @@ _TRANSPOSED = immediate("s32", (0, 1))
 _COMMON: dict[str, Operand] = {
     "a_desc": _DESCRIPTOR,
     "b_desc": _DESCRIPTOR,
-    "scale_d": predicate(negatable=True, immediate=True),
+    "scale_d": predicate(negatable=True, immediate=True, values=(0, 1)),
     "imm_scale_a": _SIGN,
     "imm_scale_b": _SIGN,
     "imm_trans_a": _TRANSPOSED,

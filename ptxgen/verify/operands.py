@@ -109,7 +109,9 @@ class OperandGiver:
                 self._report("not-a-variable", f"[{operand.base.name}]: {operand.base.name} is not a variable", operand.base.name)
         elif isinstance(operand.base, Reg):
             of = self._address_register(operand.base)
-        return Given("address", text, of, items=tuple(map(self.given, operand.rest)), space=space, named=isinstance(operand.base, Sym))
+        value = operand.base.value + operand.offset if isinstance(operand.base, Int) else None
+        items = tuple(map(self.given, operand.rest))
+        return Given("address", text, of, value, items, space, named=isinstance(operand.base, Sym))
 
     def _address_register(self, base: Reg) -> Type | None:
         found = self.given(base)
