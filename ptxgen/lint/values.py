@@ -1,0 +1,317 @@
+"""What is known of integer registers whoever executes: constants, what an address begins with, remainders by powers of two, state spaces.
+
+A register has one value for all of its writes together, so that nothing depends on the path. Only what is asked for is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import gcd
+from typing import NamedTuple
+
+from ptxgen import ir
+from ptxgen.instructions.types import TYPES
+from ptxgen.lint.flow import Flow, Step
+from ptxgen.lint.plans import named_operands
+
+__all__ = ["ASSUMED", "UNKNOWN", "Base", "Value", "Values"]
+
+ASSUMED = 16
+"""The alignment that a pointer argument is taken to have where its declaration does not say more."""
+
+
+class Base(NamedTuple):
+    """What an address begins with: a variable, or a parameter that holds a pointer; `said` is the alignment that its declaration states."""
+
+    name: str
+    align: int
+    said: int
+
+
+class Value(NamedTuple):
+    """`base` plus an offset that leaves `remainder` when divided by `modulus`, a power of two; 0 says that it is `remainder` itself.
+
+    `space` is the state space that it is an address in, ``"shared"``, or of whose window it is a generic address, ``"generic shared"``;
+    empty where it is neither, or nothing is known.
+    """
+
+    base: Base | None
+    remainder: int
+    modulus: int
+    space: str
+
+    @property
+    def constant(self) -> int | None:
+        """The number, where it is one."""
+        return self.remainder if self.modulus == 0 and self.base is None and not self.space else None
+
+    def number(self) -> Value:
+        """The same without its base: the remainder that the base's alignment leaves."""
+        if self.base is None:
+            return self
+        modulus = gcd(self.modulus, self.base.align)
+        return Value(None, self.remainder % modulus, modulus, self.space)
+
+
+UNKNOWN = Value(None, 0, 1, "")
+
+
+def _of(base: Base | None, remainder: int, modulus: int, space: str, bits: int = 64) -> Value:
+    """A value in normal form: what wraps around keeps its remainders by powers of two alone."""
+    modulus &= -modulus
+    if modulus >> bits:
+        modulus = 0
+    if modulus:
+        return Value(base, remainder % modulus, modulus, space)
+    return Value(base, remainder if base is not None else remainder % (1 << bits), 0, space)
+
+
+def _join(one: Value, other: Value) -> Value:
+    if one == other:
+        return one
+    space = one.space if one.space == other.space else ""
+    base = one.base
+    if base != other.base:
+        one, other, base = one.number(), other.number(), None
+    modulus = gcd(one.modulus, other.modulus, one.remainder - other.remainder)
+    return _of(base, one.remainder, modulus, space)
+
+
+def _add(one: Value, other: Value, bits: int, sign: int = 1) -> Value:
+    if other.base is not None and (one.base is not None or sign < 0):
+        one, other = one.number(), other.number()
+    if one.space and other.space:
+        space = ""
+    else:
+        space = one.space or (other.space if sign > 0 else "")
+    return _of(one.base or other.base, one.remainder + sign * other.remainder, gcd(one.modulus, other.modulus), space, bits)
+
+
+def _multiply(one: Value, other: Value, bits: int) -> Value:
+    one, other = one.number(), other.number()
+    modulus = gcd(one.modulus * other.modulus, one.remainder * other.modulus, other.remainder * one.modulus)
+    return _of(None, one.remainder * other.remainder, modulus, "", bits)
+
+
+def _mask(one: Value, mask: int, bits: int) -> Value:
+    """The bits of a value that a constant keeps: the low ones that are known, and the zeros above them."""
+    one = one.number()
+    known = bits if one.modulus == 0 else one.modulus.bit_length() - 1
+    mask %= 1 << bits
+    remainder = one.remainder & mask & ((1 << known) - 1)
+    while known < bits and not mask >> known & 1:
+        known += 1
+    return _of(None, remainder, 1 << known, one.space, bits)
+
+
+# ---- instructions -----------------------------------------------------------------------------------------------------
+
+_Sources = Mapping[str, Value]
+_Transfer = Callable[[Step, _Sources], Value]
+
+
+def _bits(step: Step, expression: str = ".type") -> int:
+    assert step.plan.match is not None
+    return step.plan.match.type(expression).bits
+
+
+def _cvta(step: Step, sources: _Sources) -> Value:
+    assert step.plan.match is not None
+    space = step.plan.match.value(".space")
+    if "a" in sources:
+        return sources["a"]._replace(space=f"generic {space}")
+    return sources["g"]._replace(space=space)
+
+
+def _product(step: Step, sources: _Sources) -> Value:
+    assert step.plan.match is not None
+    mode = step.plan.match.value(".mode")
+    if mode == "hi":
+        return UNKNOWN
+    bits = _bits(step) * (2 if mode == "wide" else 1)
+    return _multiply(_signed(step, sources["a"]), _signed(step, sources["b"]), bits)
+
+
+def _signed(step: Step, value: Value) -> Value:
+    """A constant as the signed number that a signed type reads."""
+    assert step.plan.match is not None
+    of = step.plan.match.type()
+    if value.modulus or value.base is not None or of.kind != "signed" or not value.remainder >> (of.bits - 1) & 1:
+        return value
+    return value._replace(remainder=value.remainder - (1 << of.bits))
+
+
+def _mad(step: Step, sources: _Sources) -> Value:
+    product = _product(step, sources)
+    wide = step.plan.match is not None and step.plan.match.value(".mode") == "wide"
+    return UNKNOWN if product is UNKNOWN else _add(product, sources["c"], _bits(step) * (2 if wide else 1))
+
+
+def _convert(step: Step, sources: _Sources) -> Value:
+    """Between integers; of a generic address only the address itself is one."""
+    assert step.plan.match is not None
+    to, source = (step.plan.match.value(name) for name in (".dtype", ".atype"))
+    value = sources["a"]
+    if to not in TYPES or source not in TYPES or not (TYPES[to].is_integer and TYPES[source].is_integer):
+        return UNKNOWN
+    if value.space.startswith("generic ") and TYPES[to].bits < TYPES[source].bits:
+        return _of(None, *value.number()[1:3], "", TYPES[to].bits)
+    bits = TYPES[to].bits
+    if value.modulus == 0 and value.base is None and TYPES[source].kind == "signed" and value.remainder >> (TYPES[source].bits - 1):
+        return _of(None, value.remainder - (1 << TYPES[source].bits), 0, value.space, bits)
+    return _of(value.base, value.remainder, value.modulus, value.space, bits)
+
+
+def _shift(step: Step, sources: _Sources) -> Value:
+    by = sources["b"].constant
+    return UNKNOWN if by is None or by >= _bits(step) else _multiply(sources["a"], Value(None, 1 << by, 0, ""), _bits(step))
+
+
+def _and(step: Step, sources: _Sources) -> Value:
+    for one, other in (("a", "b"), ("b", "a")):
+        mask = sources[other].constant
+        if mask is not None:
+            return _mask(sources[one], mask, _bits(step))
+    return UNKNOWN
+
+
+# What an instruction computes from the operands of these names; forms with other operands are not followed.
+_TRANSFERS: dict[tuple[str, str], tuple[str, _Transfer]] = {
+    ("move", "mov"): ("a", lambda step, sources: sources["a"]),
+    ("move", "cvta"): ("", _cvta),
+    ("integer", "add"): ("a b", lambda step, sources: _add(sources["a"], sources["b"], _bits(step))),
+    ("integer", "sub"): ("a b", lambda step, sources: _add(sources["a"], sources["b"], _bits(step), -1)),
+    ("integer", "mul"): ("a b", _product),
+    ("integer", "mad"): ("a b c", _mad),
+    ("logic", "shl"): ("a b", _shift),
+    ("logic", "and"): ("a b", _and),
+    ("conversion", "cvt"): ("a", _convert),
+    ("comparison", "selp"): ("a b", lambda step, sources: _join(sources["a"], sources["b"])),
+}
+
+
+# ---- registers --------------------------------------------------------------------------------------------------------
+
+
+class Values:
+    """Of one function."""
+
+    def __init__(self, flow: Flow, variables: Mapping[str, ir.Variable]) -> None:
+        self._flow = flow
+        self._variables = variables
+        self._known: dict[str, Value] = {}
+        self._parameters = {one.name: one for one in flow.function.params} if flow.function.kind == "entry" else {}
+
+    def operand(self, step: Step, operand: ir.Operand) -> Value:
+        """The value of an operand of a step; of an address in brackets, the address."""
+        if isinstance(operand, ir.Reg):
+            return self.register(step.name(operand)) if operand.part is None else UNKNOWN
+        if isinstance(operand, ir.Address):
+            return _add(self.operand(step, operand.base), Value(None, operand.offset, 0, ""), 64)
+        return self._constant(operand)
+
+    def register(self, name: str) -> Value:
+        """The value of a register."""
+        if name not in self._known:
+            self._solve(name)
+        return self._known[name]
+
+    def _constant(self, operand: ir.Operand) -> Value:
+        if isinstance(operand, ir.Int):
+            return Value(None, operand.value, 0, "")
+        if isinstance(operand, (ir.Sym, ir.SymbolRef)):
+            if operand.name == "WARP_SZ":
+                return Value(None, 32, 0, "")
+            variable = self._variables.get(operand.name)
+            if variable is not None and variable.type in TYPES:
+                align = alignment(variable)
+                return Value(Base(variable.name, align, align), getattr(operand, "offset", 0), 0, variable.space.partition("[")[0])
+        return UNKNOWN
+
+    def _solve(self, wanted: str) -> None:
+        """Compute a register and all that it depends on: from nothing upward until no write adds to what is known."""
+        makers = self._flow.makers
+        order: dict[str, list[str]] = {}
+        waiting = [wanted]
+        while waiting:
+            name = waiting.pop()
+            if name in order or name in self._known:
+                continue
+            order[name] = [source for step in makers.get(name, ()) for source in step.reads]
+            waiting += order[name] if self._followed(name) else []
+        found: dict[str, Value | None] = dict.fromkeys(order)
+        changed = True
+        while changed:
+            changed = False
+            for name in reversed(order):
+                value = self._joined(name, found)
+                if value != found[name]:
+                    found[name] = value
+                    changed = True
+        self._known.update((name, UNKNOWN if value is None else value) for name, value in found.items())
+
+    def _followed(self, name: str) -> bool:
+        """Whether all writes of a register are such that something can be known of it."""
+        return all(self._transfer(step) is not None for step in self._flow.makers.get(name, ()))
+
+    @staticmethod
+    def _transfer(step: Step) -> _Transfer | None:
+        match = step.plan.match
+        if match is None or len(step.writes) != 1 or ".sat" in match.bindings:
+            return None
+        if match.entry.name == "ld" and match.value(".ss").startswith("param"):
+            return _loaded
+        needed, transfer = _TRANSFERS.get((match.entry.family, match.entry.name), ("", None))
+        packed = ".type" in match.bindings and match.type().lanes > 1
+        return transfer if not packed and {slot.name for slot in step.plan.slots}.issuperset(needed.split()) else None
+
+    def _joined(self, name: str, found: Mapping[str, Value | None]) -> Value | None:
+        makers = self._flow.makers.get(name, ())
+        if not makers or not self._followed(name):
+            return UNKNOWN
+        joined: Value | None = None
+        for step in makers:
+            value = self._made(step, found)
+            if value is not None:
+                joined = value if joined is None else _join(joined, value)
+        return joined
+
+    def _made(self, step: Step, found: Mapping[str, Value | None]) -> Value | None:
+        """What a step writes; None while a source is not computed yet."""
+        transfer = self._transfer(step)
+        assert transfer is not None and isinstance(step.statement, ir.Instruction)
+        if transfer is _loaded:
+            return self._argument(step)
+        sources: dict[str, Value] = {}
+        for name, operand in named_operands(step.plan, step.statement.operands)[1:]:
+            if not isinstance(operand, ir.Reg):
+                sources[name] = self._constant(operand)
+                continue
+            key = step.name(operand)
+            value = UNKNOWN if operand.part is not None else found[key] if key in found else self._known.get(key, UNKNOWN)
+            if value is None:
+                return None
+            sources[name] = value
+        return transfer(step, sources)
+
+    def _argument(self, step: Step) -> Value:
+        """A pointer among the entry's parameters; any 64 bits may be one."""
+        assert isinstance(step.statement, ir.Instruction)
+        target, source = step.statement.operands
+        if not (isinstance(target, ir.Reg) and isinstance(source, ir.Address) and isinstance(source.base, ir.Sym)):
+            return UNKNOWN
+        parameter = self._parameters.get(source.base.name)
+        if parameter is None or _bits(step) != 64:
+            return UNKNOWN
+        said = parameter.ptr[1] or 1 if parameter.ptr is not None else 1
+        name = parameter.name + (f"+{source.offset}" if source.offset else "")
+        return Value(Base(name, max(said, ASSUMED), said), 0, 0, "")
+
+
+def _loaded(step: Step, sources: _Sources) -> Value:
+    return UNKNOWN
+
+
+def alignment(variable: ir.Variable) -> int:
+    """Bytes that a variable's address is a multiple of: what it says, else its element's size (ISA 5.4.5)."""
+    return variable.align or max(1, TYPES[variable.type].bits // 8) * (variable.vector or 1)
