@@ -103,11 +103,14 @@ def check(
     target: Annotated[str | None, typer.Option(help="Also say whether the texts can be assembled for this target.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one list of problems as JSON.")] = False,
     assemble: Annotated[bool, typer.Option("--assemble", help="Ask the installed assembler as well.")] = False,
+    without: Annotated[
+        list[str] | None, typer.Option("--no", metavar="ID", help="Leave out the warnings and notes of this id, such as misaligned.")
+    ] = None,
 ) -> None:
-    """Read PTX texts and hold every instruction against its contract."""
+    """Read PTX texts and hold every declaration and instruction against what the ISA and its contract say."""
     from ptxgen.cli.check import check_files
 
-    raise typer.Exit(check_files(files, target, json, assemble))
+    raise typer.Exit(check_files(files, target, json, assemble, without or []))
 
 
 @app.command()

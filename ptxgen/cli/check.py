@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ptxgen.cli.output import print_json
+from ptxgen.cli.output import UsageError, print_json
 from ptxgen.text import ReadError, read
-from ptxgen.verify import Problem, verify
+from ptxgen.verify import SWITCHES, Problem, verify
 
 __all__ = ["Finding", "check_files", "check_text"]
 
@@ -37,13 +37,20 @@ class Finding(NamedTuple):
         return "\n".join((*lines, details) if details else lines)
 
 
-def check_files(files: Sequence[str], target: str | None, json: bool, assemble: bool) -> int:
-    """Check each file and print what was found; 1 where there is an error."""
+def check_files(files: Sequence[str], target: str | None, json: bool, assemble: bool, without: Sequence[str] = ()) -> int:
+    """Check each file and print what was found, but for warnings and notes of the ids `without`; 1 where there is an error.
+
+    Raises
+    ------
+    UsageError
+        For an id that is none.
+    """
+    _check_switches(without)
     found: list[Finding] = []
     for file in files:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8", errors="replace")
         name = "<stdin>" if file == "-" else file
-        here = check_text(text, name, target, assemble)
+        here = [one for one in check_text(text, name, target, assemble) if one.severity == "error" or one.id not in without]
         found += here
         if not json:
             for finding in here:
@@ -74,6 +81,13 @@ def check_text(text: str, file: str, target: str | None = None, assemble: bool =
     if assemble:
         found += _assembled(text, file, target, lines)
     return sorted(found, key=lambda finding: (finding.line, finding.column))
+
+
+def _check_switches(ids: Sequence[str]) -> None:
+    for id in ids:
+        if id not in SWITCHES:
+            known = "\n".join(f"  {name:16} {says}" for name, says in SWITCHES.items())
+            raise UsageError(f"--no {id}: there is no such warning; those that can be left out are\n{known}")
 
 
 def _summary(found: Sequence[Finding]) -> str:

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from ptxgen.verify.module import verify
-from ptxgen.verify.problems import Problem
+from ptxgen.verify.problems import SWITCHES, Problem
 
-__all__ = ["Problem", "verify"]
+__all__ = ["SWITCHES", "Problem", "verify"]

@@ -6,7 +6,17 @@ from typing import Any
 
 from ptxgen.instructions.errors import InstructionError
 
-__all__ = ["Problem", "explained"]
+__all__ = ["SWITCHES", "Problem", "explained"]
+
+SWITCHES = {
+    "misaligned": "a variable's address or an offset from it is not a multiple of the bytes that are accessed there",
+    "out-of-bounds": "an access by name leaves its variable",
+    "no-component": "a part of a vector register that it does not have, which ptxas takes all the same",
+    "version": "a module newer than what is known here, so that its own news is not",
+    "target": "a target older than what is known here",
+    "not-yet-known": "an instruction of the ISA that has no contract here",
+}
+"""What is no error, and can be switched off by its id: what it says."""
 
 
 class Problem:

@@ -307,6 +307,24 @@ def test_check_of_version_and_target(folder: Path, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out.startswith("bad.ptx:3:1: error target: a module for .target sm_80 can't be assembled for sm_75: ")
 
 
+def test_check_leaves_out_what_is_switched_off(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = SAXPY.replace("    .reg .pred", "    .local .b8 odd[8]; .reg .pred").replace("%f1, [a]", "%f1, [a]; ld.local.b32 %r3, [odd+2]")
+    (folder / "odd.ptx").write_text(text)
+    assert main(["check", "odd.ptx"]) == 0
+    assert "odd.ptx:19:46: warning misaligned: ld.local.b32: nothing says that [odd+2] is a multiple of 4 bytes" in capsys.readouterr().out
+    assert main(["check", "odd.ptx", "--no", "misaligned", "--no", "out-of-bounds"]) == 0
+    assert capsys.readouterr().out == "odd.ptx: ok\n"
+    assert main(["check", "odd.ptx", "--no", "crooked"]) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith("ptxgen: --no crooked: there is no such warning; those that can be left out are\n  misaligned ")
+
+
+def test_check_never_leaves_out_an_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "new.ptx").write_text(SAXPY.replace("7.0", "1.4"))
+    assert main(["check", "new.ptx", "--no", "version"]) == 1
+    assert "error version" in capsys.readouterr().out
+
+
 def test_check_with_the_assembler(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from ptxgen.assemble import find_tool
 

@@ -1,0 +1,47 @@
+"""``ptxgen check`` and ``ptxgen run`` on what nvcc wrote, as a user types them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ptxgen.cli import main
+from tests.foreign.regenerate import path_of
+
+
+def test_check_of_several_files(capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(path_of(source, target)) for source, target in (("virtuals", "sm_80"), ("debug", "sm_90a"), ("tables", "sm_120a"))]
+    assert main(["check", *files]) == 0
+    assert capsys.readouterr().out == "".join(f"{file}: ok\n" for file in files)
+
+
+def test_check_for_another_target(capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(path_of("hopper", "sm_90a"))
+    assert main(["check", file, "--target", "sm_100a"]) == 1
+    assert "a module for .target sm_90a can't be assembled for sm_100a" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("where", ["--emulate", pytest.param("--gpu", marks=pytest.mark.gpu)])
+def test_run_with_dynamic_shared_memory(where: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved = tmp_path / "sums.npy"
+    shape = ["--entry", "reduce", "--grid", "4", "--block", "128", "--shared", "512"]
+    arguments = ["--arg", "s32[512]=arange", "--arg", "s32[4]=zeros", "--save", f"1={saved}"]
+    assert main(["run", str(path_of("shared", "sm_80")), where, *shape, *arguments]) == 0
+    np.testing.assert_array_equal(np.load(saved), np.arange(512).reshape(4, 128).sum(1))
+    assert "reduce_param_1  s32[4]  changed 4 of 4" in capsys.readouterr().out
+
+
+def test_run_with_a_structure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name, saved = "_Z5chainIdJ4ClipIdEEEvPKT_PS2_iDpT0_", tmp_path / "y.npy"
+    limits = np.array([-1.0, 2.0]).tobytes().hex()
+    arguments = ["--arg", "f64[64]=arange", "--arg", "f64[64]=zeros", "--arg", "u32=64", "--arg", f"bytes={limits}", "--save", f"1={saved}"]
+    file = str(path_of("templates", "sm_80"))
+    assert main(["run", file, "--emulate", "--entry", name, "--block", "32", *arguments]) == 0
+    np.testing.assert_array_equal(np.load(saved), np.minimum(np.arange(64.0), 2.0))
+
+
+def test_what_the_runtime_library_would_bring_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(path_of("linked", "sm_80")), "--emulate", "--entry", "link", "--block", "32", "--arg", "u32[32]=zeros"]) == 1
+    assert "call.uni: _Z9elsewhereid is declared without a body" in capsys.readouterr().err
