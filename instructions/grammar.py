@@ -139,6 +139,9 @@ def _factor(text: str, factor: str) -> Callable[[Bindings], int]:
     if called and called[1] == "bits":
         of = type_expression(called[2])
         return lambda bindings: of(bindings).bits
+    if called and called[1] in ("kept", "group"):
+        ratio, side = called[2], ("kept", "group").index(called[1])
+        return lambda bindings: int(str(bindings[ratio]).split(":")[side - 2])
     name, letter = (called[2], called[1]) if called else (factor, "")
     if not name.startswith("."):
         raise PtxgenError(f"contract count {text!r}: cannot read {factor!r}")
@@ -459,9 +462,10 @@ def _bound(element: Element, bindings: Bindings) -> bool:
 # ---- entries ----------------------------------------------------------------------------------------------------------
 
 
-def first_words(entry: Entry) -> list[str]:
+@lru_cache(maxsize=1024)
+def first_words(entry: Entry) -> frozenset[str]:
     """The words with which the syntax lines of an entry begin."""
-    return _FIRST_WORD.findall(entry.syntax)
+    return frozenset(_FIRST_WORD.findall(entry.syntax))
 
 
 _FIRST_WORD = re.compile(r"(?:^|;)\s*(\w+)")
