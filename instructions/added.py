@@ -15,30 +15,40 @@ __all__ = ["add", "remove"]
 _FAMILY = "added"
 
 
-def add(*entries: Entry) -> None:
+def add(*entries: Entry, instead: bool = False) -> None:
     """Let these instructions be known: to `px.ptx`, `px.tile.apply`, the reader and the checks.
 
     The emulator executes what ``ptxgen.emulator.semantics.table`` has for family ``"added"``.
 
+    Parameters
+    ----------
+    *entries : Entry
+    instead : bool
+        Whether they take the place of the registry's entries of the same names, until they are removed.
+
     Raises
     ------
     PtxgenError
-        For an entry whose name the registry has, or whose notation cannot be read; nothing is added then.
+        For an entry whose name is known (with `instead`, one that was added), or whose notation cannot be read; nothing is added then.
     """
-    known = {entry.name for entry in registry.entries()}
+    known = {entry.name: entry for entry in registry.entries()}
     for entry in entries:
-        if entry.name in known:
-            raise PtxgenError(f"the registry has {entry.name} already; remove it first if you added it yourself")
+        if entry.name in known and not (instead and known[entry.name].family != _FAMILY):
+            raise PtxgenError(
+                f"the registry has {entry.name} already; remove it first if you added it yourself, or add yours with instead=True"
+            )
         forms(entry)
+    registry.REPLACED.update(entry.name for entry in entries if entry.name in known)
     for entry in entries:
         globals()[f"_{entry.name}"] = entry
     _renew()
 
 
 def remove(*entries: Entry) -> None:
-    """Forget entries that were added; kernels that are traced keep their text."""
+    """Forget entries that were added, so that the registry's own hold again; kernels that are traced keep their text."""
     for entry in entries:
-        globals().pop(f"_{entry.name}", None)
+        if globals().pop(f"_{entry.name}", None) is not None:
+            registry.REPLACED.discard(entry.name)
     _renew()
 
 

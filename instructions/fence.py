@@ -1,4 +1,4 @@
-"""Fences, cache policies, dependent grids and addresses within a cluster (ISA 9.7.10.21, .26, .27, 9.7.15.4 and .13)."""
+"""Fences, dependent grids and addresses within a cluster (ISA 9.7.10.26, .27, 9.7.15.4 and .14)."""
 
 from __future__ import annotations
 
@@ -51,13 +51,18 @@ fence_proxy = instruction(
     summary="Orders accesses that go different ways to memory: those of ordinary instructions and those of asynchronous copies, for one.",
     syntax="""
         fence.proxy.proxykind;
+        fence.proxy.alias.order.sys;
+        fence.proxy.way.alias.order.sys;
         fence.proxy.tensormap::generic.release.scope;
         fence.proxy.tensormap::generic.acquire.scope [addr], size;
         fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;
         fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;
+        fence.proxy.async::generic.release.sync_restrict::shared::cluster::read.cluster;
     """,
     choices="""
         .proxykind = { .alias, .async, .async.global, .async.shared::cta, .async.shared::cluster };
+        .way = { .generic::fabric, .fabric::generic, .fabric::fabric };
+        .order = { .acquire, .release };
         .scope = { .cta, .cluster, .gpu, .sys };
     """,
     operands={"addr": address("in", "b8", align=64), "size": immediate("u32", (128,))},
@@ -66,6 +71,9 @@ fence_proxy = instruction(
         Since("8.0", "sm_90+", when=".proxykind in .async .async.global .async.shared::cta .async.shared::cluster"),
         Since("8.3", "sm_90+", when=".tensormap::generic"),
         Since("8.6", "sm_90+", when=".async::generic"),
+        Since("9.4", when=".sync_restrict::shared::cluster::read"),
+        Since("9.4", "sm_90+", when=".alias and .order and not .way"),
+        Since("9.3", "sm_100+", when=".way"),
     ),
     meaning={
         **_SCOPES,
@@ -77,10 +85,16 @@ fence_proxy = instruction(
         ".async.shared::cluster": "As .async, for shared memory of the cluster alone.",
         ".tensormap::generic": "From ordinary writes of a tensor map to its use by tensor copies.",
         ".async::generic": "From ordinary accesses to asynchronous ones.",
+        ".order": "On which side the fence stands.",
         ".acquire": "At the user's side.",
         ".release": "At the writer's side.",
+        ".way": "From which accesses to which.",
+        ".generic::fabric": "From those of the fabric to ordinary ones.",
+        ".fabric::generic": "From ordinary accesses to those of the fabric.",
+        ".fabric::fabric": "From accesses of the fabric to others of the fabric.",
         ".sync_restrict::shared::cta": "Only for accesses to the block's own shared memory.",
         ".sync_restrict::shared::cluster": "Only for accesses to shared memory of the cluster.",
+        ".sync_restrict::shared::cluster::read": "Only for reads of shared memory of the cluster.",
     },
 )
 
@@ -121,45 +135,6 @@ griddepcontrol = instruction(
         ".action": "Which of the two.",
         ".launch_dependents": "The dependent grids may start once every block of this grid has said so or ended.",
         ".wait": "Waits until the grids before have ended and their writes are visible.",
-    },
-)
-
-_PRIORITIES = {
-    ".level::primary_priority": "How long L2 keeps the lines that the policy is for.",
-    ".level::secondary_priority": "How long L2 keeps the rest; left out, .L2::evict_unchanged.",
-    ".L2::evict_last": "Last to go: data that is used again.",
-    ".L2::evict_normal": "Ordinary priority.",
-    ".L2::evict_first": "First to go: streaming data.",
-    ".L2::evict_unchanged": "Leaves the line's priority as it is.",
-}
-
-createpolicy = instruction(
-    "createpolicy",
-    section="9.7.10.21",
-    summary="Makes a cache policy for L2, for the operand cache_policy of loads, stores and copies.",
-    syntax="""
-        createpolicy.range{.global}.level::primary_priority{.level::secondary_priority}.b64 cache_policy, [a], primary_size, total_size;
-        createpolicy.fractional.level::primary_priority{.level::secondary_priority}.b64 cache_policy{, fraction};
-        createpolicy.cvt.L2.b64 cache_policy, access_property;
-    """,
-    choices="""
-        .level::primary_priority = { .L2::evict_last, .L2::evict_normal, .L2::evict_first, .L2::evict_unchanged };
-        .level::secondary_priority = { .L2::evict_first, .L2::evict_unchanged };
-    """,
-    operands={
-        "cache_policy": out("u64"),
-        "a": address("in", "b8"),
-        "primary_size": source("u32", limit="total_size"),
-        "total_size": source("u32"),
-        "fraction": source("f32"),
-        "access_property": source("u64"),
-    },
-    since=(Since("7.4", "sm_80+"),),
-    meaning={
-        **_PRIORITIES,
-        ".range": "The primary priority is for primary_size bytes at the address, the secondary one for the rest of total_size bytes.",
-        ".fractional": "The primary priority is for this part of the accesses, above 0 and at most 1; left out, for all.",
-        ".cvt": "From an access property of the CUDA run-time library.",
     },
 )
 

@@ -25,7 +25,7 @@ from ptxgen.instructions.language import Entry
 from ptxgen.instructions.targets import Version
 from ptxgen.instructions.types import Type
 
-__all__ = ["FAMILIES", "Match", "entries", "family_entries", "forget", "lookup", "mnemonics"]
+__all__ = ["FAMILIES", "REPLACED", "Match", "entries", "family_entries", "forget", "lookup", "mnemonics"]
 
 # Family (a module of this package) -> the first words of the mnemonics that it holds; a test compares this with the modules.
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -49,8 +49,17 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "surface": ("suld", "suq", "sured", "sust"),
     "control": ("bra", "brx", "call", "exit", "ret"),
     "barrier": ("bar", "barrier"),
+    "atomic": ("atom", "red"),
+    "async_store": ("red", "st"),
+    "multimem": ("multimem",),
+    "cache": ("applypriority", "createpolicy", "discard", "prefetch", "prefetchu"),
     "async_copy": ("cp",),
-    "fence": ("createpolicy", "fence", "getctarank", "griddepcontrol", "mapa", "membar"),
+    "bulk_copy": ("cp",),
+    "tensor_copy": ("cp",),
+    "tensormap": ("tensormap",),
+    "fabric": ("fabric",),
+    "cluster_launch": ("clusterlaunchcontrol",),
+    "fence": ("fence", "getctarank", "griddepcontrol", "mapa", "membar"),
     "mbarrier": ("mbarrier",),
     "warpgroup": ("setmaxnreg", "wgmma"),
     "tensor_memory": ("tcgen05",),
@@ -67,6 +76,9 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "warp": ("activemask", "elect", "match", "redux", "shfl", "vote"),
 }  # fmt: skip
 
+REPLACED: set[str] = set()
+"""Names of entries whose place a program's own have taken: see `ptxgen.instructions.added`."""
+
 
 @lru_cache(maxsize=None)
 def family_entries(family: str) -> tuple[Entry, ...]:
@@ -78,15 +90,19 @@ def family_entries(family: str) -> tuple[Entry, ...]:
     return found
 
 
+def _valid_entries(family: str) -> tuple[Entry, ...]:
+    return tuple(entry for entry in family_entries(family) if entry.name not in REPLACED or entry.family == "added")
+
+
 def entries() -> Iterator[Entry]:
     """Every entry of the registry, family by family."""
-    return chain.from_iterable(map(family_entries, FAMILIES))
+    return chain.from_iterable(map(_valid_entries, FAMILIES))
 
 
 @lru_cache(maxsize=None)
 def _forms_of(head: str) -> tuple[Form, ...]:
     families = [family for family, heads in FAMILIES.items() if head in heads]
-    spelled = [entry for family in families for entry in family_entries(family) if head in first_words(entry)]  # no other is compiled
+    spelled = [entry for family in families for entry in _valid_entries(family) if head in first_words(entry)]  # no other is compiled
     return tuple(form for entry in spelled for form in forms(entry) if form.head == head)
 
 

@@ -28,9 +28,9 @@ ENGINE = sorted(
 PLAIN = {"integer", "extended", "floating", "half", "mixed", "comparison", "logic", "memory", "move", "conversion", "control"}
 """Families of single threads' arithmetic, moves and jumps: operators and addresses are written with them."""
 
-HARD = sorted({head for family, heads in FAMILIES.items() if family not in PLAIN for head in heads})
+HARD = sorted({head for heads in FAMILIES.values() for head in heads} - {head for family in PLAIN for head in FAMILIES[family]})
 OPCODE = re.compile(rf"(?<![\w.%])(?:{'|'.join(HARD)})\.\w")  # "wgmma.mma_async", "of mbarrier.init"; not "%cluster_ctaid.x"
-ENGLISH = {"bar", "barrier", "cp", "elect", "fence", "match", "vote"}  # as identifiers these need not be PTX's
+ENGLISH = {"atom", "bar", "barrier", "cp", "discard", "elect", "fence", "match", "tensormap", "vote"}  # also English
 NAMED = re.compile(rf"(?:^|_)(?:{'|'.join(sorted({*HARD} - ENGLISH))}|cp_async|named_barrier)(?:_|$)")
 
 

@@ -8,7 +8,7 @@ from ptxgen.emulator.lowering import Lowering, Op, guard_source, guarded_control
 from ptxgen.emulator.memory import FIRST
 from ptxgen.emulator.numerics import NumericsError
 from ptxgen.emulator.scopes import Location, Register, Scope
-from ptxgen.emulator.semantics.table import lookup_semantics
+from ptxgen.emulator.semantics.table import UNABLE, lookup_semantics
 from ptxgen.emulator.variables import Layout
 from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.types import Type, type_named
@@ -21,6 +21,8 @@ __all__ = ["STACK_BYTES", "Code", "Formal"]
 
 STACK_BYTES = 1 << 13
 """What a call of a function that allocates on the stack can allocate."""
+
+_NOT_YET = "the emulator cannot execute this instruction yet"
 
 Formal = Union[Location, Register]
 """A formal parameter or result: memory in the frame (or the launch's parameters), or a `.reg` parameter's register."""
@@ -152,9 +154,8 @@ def _instruction_op(low: Lowering) -> Op:
     entry = low.match.entry
     found = lookup_semantics(entry)
     if found is None:
-        raise low.refuse(
-            "the emulator cannot execute this instruction yet", section=entry.section, legal="run it on a GPU"
-        )
+        problem = f"the emulator cannot execute this instruction: {UNABLE[entry.family]}" if entry.family in UNABLE else _NOT_YET
+        raise low.refuse(problem, section=entry.section, legal="run it on a GPU")
     kind, make = found
     try:
         if kind == "control":

@@ -57,6 +57,7 @@ class Hazards:
         self._region: Region | None = None
         self._statements: list[Instruction] = []
         self._numbers: dict[int, int] = {}
+        self._atomics: set[int] = set()
         self._waits: dict[int, str] = {}
         self._barriers: dict[Any, Array] = {}
         self._numbered: dict[int, Array] = {}
@@ -306,6 +307,27 @@ class Hazards:
         clocks = self._clocks
         stamp = clocks.slot[rows] << _AGENT | clocks.now[rows] << _CLOCK | self._number(access.statement)
         self._writes[where] = stamp[:, None]
+        self._latest[where] = 0
+
+    def combined(self, access: Access, region: Region, flat: Array, threads: Array) -> None:
+        """Atomic updates: no races among themselves, but with plain accesses that nothing orders."""
+        self._copies.stored(access, region, flat, threads)
+        if not self.races:
+            return
+        if region is not self._region:
+            self.strong(threads, reads=True, writes=True)  # without a word an atomic is relaxed, and thus strong
+            return
+        where = self._granules(flat, access.width, access.nbytes)
+        rows = self._clocks.row[threads]
+        lost = self._unordered_writes(where, rows)
+        if lost is not None:
+            lost &= ~np.isin(self._writes[where] & _ASYNC - 1, list(self._atomics))
+            if lost.any():
+                self._report(access, where, lost, threads, "are combined into", self._writes[where])
+        self._check_reads(access, region, flat, where, rows, threads, ())
+        number = self._number(access.statement)
+        self._atomics.add(number)
+        self._writes[where] = (self._clocks.slot[rows] << _AGENT | self._clocks.now[rows] << _CLOCK | number)[:, None]
         self._latest[where] = 0
 
     def _loaded_globally(self, access: Access, region: Region, flat: Array, rows: Array, threads: Array) -> None:

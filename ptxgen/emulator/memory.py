@@ -48,6 +48,8 @@ class Tracker(Protocol):
 
     def stored(self, access: Access, region: Region, flat: Array, threads: Array, values: Sequence[Array | None]) -> None: ...
 
+    def combined(self, access: Access, region: Region, flat: Array, threads: Array) -> None: ...
+
     def strong(self, threads: Array, *, reads: bool, writes: bool) -> None: ...
 
     def in_flight(self, access: Access, region: Region, flat: Array, bad: Array, threads: Array) -> Array:
@@ -347,15 +349,15 @@ class Memory:
         """The words at `address` (int64, one for each of `count` threads or one for all); zeros where a thread faults."""
         pieces = self._pieces(access, address, index, count)
         if access.strong and self.tracker is not None:
-            self.tracker.strong(self._accessing(None, index, count), reads=True, writes=False)
+            self.tracker.strong(self.accessing(None, index, count), reads=True, writes=False)
         if len(pieces) == 1 and pieces[0][0] is None:
             _, region, flat = pieces[0]
             words = region.words(access.width)
             loaded = [words[flat + step] if step else words[flat] for step in range(access.count)]
             if region.written is not None and self.checks:
-                self._check_written(access, region, flat, None, index, count)
+                self.check_written(access, region, flat, None, index, count)
             if region.tracker is not None:
-                region.tracker.loaded(access, region, flat, self._accessing(None, index, count))
+                region.tracker.loaded(access, region, flat, self.accessing(None, index, count))
             return loaded
         loaded = [np.zeros(count, WORDS[access.width]) for _ in range(access.count)]
         for chosen, region, flat in pieces:
@@ -364,9 +366,9 @@ class Memory:
             for step in range(access.count):
                 loaded[step][where] = words[flat + step]
             if region.written is not None and self.checks:
-                self._check_written(access, region, flat, chosen, index, count)
+                self.check_written(access, region, flat, chosen, index, count)
             if region.tracker is not None:
-                region.tracker.loaded(access, region, flat, self._accessing(chosen, index, count))
+                region.tracker.loaded(access, region, flat, self.accessing(chosen, index, count))
         return loaded
 
     def places(self, access: Access, address: Array, index: Any, count: int) -> list[Piece]:
@@ -397,14 +399,14 @@ class Memory:
     def store(self, access: Access, address: Array, values: Sequence[Array | None], index: Any, count: int) -> None:
         """Write one array for each word (None leaves the word as it is); accesses that fault write nothing."""
         if access.strong and self.tracker is not None:
-            self.tracker.strong(self._accessing(None, index, count), reads=False, writes=True)
+            self.tracker.strong(self.accessing(None, index, count), reads=False, writes=True)
         for chosen, region, flat in self._pieces(access, address, index, count):
             if not region.writable:
-                self._read_only(access, region, flat, chosen, index, count)
+                self.refuse_write(access, region, flat, chosen, index, count)
                 continue
             if region.tracker is not None:
                 chosen_values = [_at(value, chosen, count) for value in values]
-                region.tracker.stored(access, region, flat, self._accessing(chosen, index, count), chosen_values)
+                region.tracker.stored(access, region, flat, self.accessing(chosen, index, count), chosen_values)
             words = region.words(access.width)
             whole = flat.size != count and chosen is None
             for step, value in enumerate(values):
@@ -428,7 +430,7 @@ class Memory:
         return chosen if index is None else index[chosen]
 
     @staticmethod
-    def _accessing(chosen: Any, index: Any, count: int) -> Array:
+    def accessing(chosen: Any, index: Any, count: int) -> Array:
         """The accessing threads of one piece, as indices of the wave."""
         if chosen is None:
             return np.arange(count) if index is None else index
@@ -469,7 +471,7 @@ class Memory:
         name, inside = self._describe(access, region, offset)
         return region.start + offset, name, inside
 
-    def _read_only(self, access: Access, region: Region, flat: Array, chosen: Any, index: Any, count: int) -> None:
+    def refuse_write(self, access: Access, region: Region, flat: Array, chosen: Any, index: Any, count: int) -> None:
         everyone = np.arange(count) if chosen is None else chosen
         address, name, offset = self._located(access, region, flat, 0)
         self.reports.add(
@@ -477,7 +479,7 @@ class Memory:
             address=address, variable=name, offset=offset,
         )  # fmt: skip
 
-    def _check_written(self, access: Access, region: Region, flat: Array, chosen: Any, index: Any, count: int) -> None:
+    def check_written(self, access: Access, region: Region, flat: Array, chosen: Any, index: Any, count: int) -> None:
         shadow = region.written_words(access.width)
         full = np.iinfo(WORDS[access.width]).max
         bad: Array | None = None
@@ -487,7 +489,7 @@ class Memory:
         if bad is None or not bad.any():
             return
         if region.tracker is not None:
-            bad = bad & ~region.tracker.in_flight(access, region, flat, bad, self._accessing(chosen, index, count))
+            bad = bad & ~region.tracker.in_flight(access, region, flat, bad, self.accessing(chosen, index, count))
             if not bad.any():
                 return
         which = np.flatnonzero(bad)

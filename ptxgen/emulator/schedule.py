@@ -83,6 +83,10 @@ class Pool:
         """Whether a lone group must come back at every block, so that it can be split."""
         return self._scramble
 
+    def turns(self, count: int) -> Any:
+        """Numbers by which `count` threads of one instruction take turns at one place: None for their own order, else any."""
+        return self._bits.permutation(count) if self._scramble else None
+
     def push(self, group: Group) -> None:
         """Let a group wait for its turn; one that stands at the same place takes it in."""
         if group.index is not None and len(group.index) == 0:

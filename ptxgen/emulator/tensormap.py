@@ -22,15 +22,21 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ptxgen.layouts.errors import PtxgenError
 
-__all__ = ["ENCODED_BYTES", "KINDS", "SWIZZLES", "TensorMapFields", "decode_tensor_map", "encode_tensor_map"]
+__all__ = [
+    "ELEMENT_CODES", "ENCODED_BYTES", "FIELDS", "KINDS", "MAGIC", "SWIZZLES", "Place", "TensorMapFields", "decode_tensor_map",
+    "encode_tensor_map",
+]  # fmt: skip
 
 ENCODED_BYTES = 128
 MAX_RANK = 5
 _MAGIC = b"ptxgenTM"
+MAGIC = int.from_bytes(_MAGIC, "little")
 _FORMAT = "<8sBBB5sQ5I4Q5H"
 
 KINDS: dict[str, tuple[int, int]] = {
@@ -47,6 +53,62 @@ SWIZZLES: dict[str, tuple[int, int, int]] = {
 
 _INTERLEAVES = ("none", "16B", "32B")
 _FILLS = ("zero", "nan")
+
+
+ELEMENT_CODES: dict[int, int] = {
+    code: tuple(KINDS).index(name)
+    for code, name in enumerate(
+        ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32", "f64", "bf16", "f32", "f32", "b4x16", "b4x16_p64", "b6x16_p32")
+    )
+}
+"""The codes of element types (ISA "tensormap.replace"), as positions in `KINDS`; values are moved, so that tf32 is as f32."""
+
+
+class Place(NamedTuple):
+    """Where a field lies in the 128 bytes, as words of `width` bytes, and how a new value is put there.
+
+    `mask` are the bits of a field in a byte that it shares, from `shift` on; `step` are the bytes from one dimension's to the next.
+    """
+
+    offset: int
+    width: int
+    words: int = 1
+    step: int = 0
+    add: int = 0
+    shift: int = 0
+    mask: int = 0
+    codes: tuple[int, ...] = ()
+
+    def of(self, dimension: int) -> Place:
+        """The field of one dimension."""
+        return self._replace(offset=self.offset + dimension * self.step)
+
+    def word(self, new: Any, old: Any, number: int) -> Any:
+        """Word `number` of the field for values `new` (u64), where `old` is there."""
+        value = (new + np.uint64(self.add % (1 << 64))) >> np.uint64(8 * self.width * number)
+        if self.codes:
+            value = np.array(self.codes, np.uint64)[value.astype(np.int64)]
+        value = value.astype(old.dtype)
+        if self.mask:
+            kind = old.dtype.type
+            return old & kind(~self.mask & 0xFF) | (value << kind(self.shift)) & kind(self.mask)
+        return value
+
+
+FIELDS: dict[str, Place] = {
+    "global_address": Place(16, 8),
+    "rank": Place(9, 1, add=1),
+    "box_dim": Place(76, 2, step=2),
+    "global_dim": Place(24, 4, step=4, add=-1),
+    "global_stride": Place(44, 4, words=2, step=8),
+    "element_stride": Place(11, 1, step=1),
+    "elemtype": Place(8, 1, codes=tuple(ELEMENT_CODES.values())),
+    "swizzle_mode": Place(10, 1, mask=0b111),
+    "swizzle_atomicity": Place(10, 1, mask=0b100, codes=(0, 4)),
+    "interleave_layout": Place(10, 1, shift=3, mask=0b11000),
+    "fill_mode": Place(10, 1, shift=5, mask=0b100000),
+}
+"""What ``tensormap.replace`` replaces. A mode of 128 bytes whose atoms have 32 is 4 here: the mode goes first, its atoms second."""
 
 
 class TensorMapFields(NamedTuple):

@@ -44,14 +44,14 @@ def test_every_word_of_the_language_stands_in_a_table() -> None:
 def added() -> Iterator[list[Entry]]:
     """The entries that the page adds, added."""
     text = "\n".join(line for _, block in blocks(PAGE, "python") for line in block)
-    names = re.findall(r"^add\((\w+)\)", text, re.M)
+    names = re.findall(r"^add\((\w+), instead=True\)", text, re.M)
     space = {name: getattr(language, name) for name in language.__all__}
     found = []
     for name in names:
         start = text.index(f"{name} = instruction(")
         exec(text[start : text.index("\n)", start) + 2], space)
         found.append(space[name])
-    add(*found)
+    add(*found, instead=True)
     yield found
     remove(*found)
 
@@ -68,11 +68,16 @@ def test_what_is_added_is_known_until_it_is_removed(added: list[Entry]) -> None:
     assert lookup("red.global.add.u32")[0].entry is added[0]
     assert all(entry in list(entries()) for entry in added)
     remove(added[0])
-    with pytest.raises(PtxgenError, match="'red' is not an instruction of the PTX ISA known here"):
-        lookup("red.global.add.u32")
+    assert lookup("red.global.add.u32")[0].entry.family == "atomic"
     assert lookup("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32")[0].entry is added[1]
     remove(*added)
     assert "added" not in FAMILIES
+    assert lookup("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32")[0].entry.family == "async_store"
+
+
+def test_what_was_added_is_not_replaced(added: list[Entry]) -> None:
+    with pytest.raises(PtxgenError, match="the registry has red already"):
+        add(added[0], instead=True)
 
 
 def test_what_the_registry_has_is_not_added() -> None:

@@ -22,7 +22,7 @@ from ptxgen.instructions.targets import FIRST_VERSION, lowest_target, target_set
 from ptxgen.instructions.types import TYPES
 
 DATA = Path(__file__).parent.parent / "data"
-FAMILIES = ("async_copy", "mbarrier", "fence", "warpgroup", "tensor_memory")
+FAMILIES = ("async_copy", "bulk_copy", "cache", "mbarrier", "fence", "fabric", "warpgroup", "tensor_memory")
 needs_ptxas = pytest.mark.skipif(find_tool("ptxas") is None, reason="needs ptxas: pip install 'ptxgen[asm]'")
 
 
@@ -91,7 +91,7 @@ def test_opcodes_of_published_kernels_are_known() -> None:
 # ---- constants --------------------------------------------------------------------------------------------------------
 
 # Operands whose constants ptxas 13.5 does not look at, or not at both ends: in the opcodes that a pattern matches.
-SILENT = {"tx_count": ".*", "n": ".*", "imm_half_split_off": ".*", "byte_mask": ".*", "count": r"mbarrier\.arrive.*"}
+SILENT = {"tx_count": ".*", "n": ".*", "imm_half_split_off": ".*", "byte_mask": ".*", "count": r"mbarrier\.arrive.*", "size": r"fabric\..*"}
 
 
 def outside(values: tuple[int, ...] | range) -> list[int]:
@@ -170,7 +170,7 @@ REFUSED = [
     ("cp.async.ca.shared.global.L2::cache_hint [%r0], [%d0], 4", "given exactly where .L2::cache_hint is"),
     ("cp.async.wait_group %r0", "%r0 is a register where the instruction encodes a constant"),
     (f"{_BULK} [%r0], [%d0], 252, [%r1]", "the constant 252 is out of range", "0, 16, 32, ..."),
-    (f"{_BULK} [%r0], [%d0], 16, [%r1], 3", "given exactly where .multicast::cluster is"),
+    (f"{_BULK} [%r0], [%d0], 16, [%r1], 3", "given exactly where .multicast::cluster"),
     (
         f"{_TENSOR.format('2d.shared::cluster.global')} [%r0], [%d0, {{%r1}}], [%r2]",
         "operand tensor_coords: {%r1} has 1 elements where the instruction takes 2",

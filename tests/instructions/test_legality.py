@@ -7,6 +7,7 @@ sample holds every pair of qualifier values; ``ptxgen certify`` goes through mor
 from __future__ import annotations
 
 import random
+import re
 from functools import lru_cache
 
 import pytest
@@ -29,7 +30,16 @@ every_family = pytest.mark.parametrize("family", FAMILIES)
 MANY_REGISTERS = {"warpgroup", "tensor_memory"}
 
 # Rules that ptxas 13.5 does not hold us to while it reads: its code generator crashes or gives up, as the contracts say.
-BEHIND_THE_PARSER = {"a vector of eight holds 32-bit elements", "generic addresses are 64 bits wide"}
+BEHIND_THE_PARSER = {
+    "a vector of eight holds 32-bit elements",
+    "generic addresses are 64 bits wide",
+    "the priority of four rows is set in a tensor of two dimensions",
+    "of floats, those of 16 bits are summed in .f32",
+}
+
+
+# Statements at which ptxas 13.5 dies with an internal error (C7907) as it generates code without optimisation: a constant is stored.
+BREAKS_PTXAS = re.compile(r"(st|red|multimem\.st|multimem\.red)\.async\S*\.release\..*, (-?\d+|0[fd][0-9A-F]+);")
 
 
 def family_forms(family: str) -> list[Form]:
@@ -67,7 +77,7 @@ def test_ptxas_accepts_every_legal_form_at_its_first_version_and_lowest_target(f
 @needs_ptxas
 @every_family
 def test_ptxas_generates_code(family: str) -> None:
-    built = [statement for form in family_forms(family) for statement in statements_of(form)]
+    built = [statement for form in family_forms(family) for statement in statements_of(form) if not BREAKS_PTXAS.match(statement.text)]
     some = random.Random(family).sample(built, min(60 if family in MANY_REGISTERS else 250, len(built)))
     refused = judge(((statement, statement.version, statement.target) for statement in some), generate=True)
     assert not refused, shown(refused)

@@ -1,4 +1,4 @@
-"""Fences, cache policies, dependent grids and addresses within a cluster."""
+"""Fences, dependent grids and addresses within a cluster."""
 
 from __future__ import annotations
 
@@ -44,13 +44,6 @@ def lower_proxy_fence(low: Lowering) -> Run:
     if not known or kind == "async.global":
         return _nothing
     return lambda wave, frame, index: wave.hazards.fenced(wave.indices(index))
-
-
-@execution("fence", "createpolicy")
-def lower_policy(low: Lowering) -> Run:
-    """A policy changes nothing here: any number will do."""
-    put = low.target(low.named["cache_policy"], type_named("u64"))
-    return lambda wave, frame, index: put(wave, frame, index, np.zeros(1, np.uint64))
 
 
 def _cluster_address(low: Lowering) -> tuple[Get, int]:

@@ -21,7 +21,13 @@ from typing import Any, TypeVar
 from ptxgen.instructions.language import Entry
 from ptxgen.instructions.registry import FAMILIES, entries
 
-__all__ = ["control", "execution", "gaps", "lookup_semantics", "semantics"]
+__all__ = ["UNABLE", "control", "execution", "gaps", "lookup_semantics", "semantics"]
+
+UNABLE: dict[str, str] = {
+    "fabric": "it moves data between devices by their fabric, and there is one device here",
+    "multimem": "its addresses stand for places in the memory of several devices, and there is one device here",
+}
+"""Families whose instructions the emulator will not execute, and why."""
 
 Made = TypeVar("Made", bound=Callable[..., Any])
 
