@@ -142,6 +142,9 @@ def _factor(text: str, factor: str) -> Callable[[Bindings], int]:
     if called and called[1] in ("kept", "group"):
         ratio, side = called[2], ("kept", "group").index(called[1])
         return lambda bindings: int(str(bindings[ratio]).split(":")[side - 2])
+    if called and called[1] in ("kept", "group"):
+        ratio, side = called[2], ("kept", "group").index(called[1])
+        return lambda bindings: int(str(bindings[ratio]).split(":")[side - 2])
     name, letter = (called[2], called[1]) if called else (factor, "")
     if not name.startswith("."):
         raise PtxgenError(f"contract count {text!r}: cannot read {factor!r}")

@@ -25,7 +25,8 @@ type
     A line without a ``.type`` choice binds ``.type`` to the last type that it spells literally.
 count
     How many registers an operand has: ``.vec`` (the number in the qualifier's value; 1 where it is left out), ``4``, ``m(.shape)`` (the
-    number after that letter: 16 for ``.m16n8k8``), ``bits(.type)`` (of a type expression), products and quotients of these from left to
+    number after that letter: 16 for ``.m16n8k8``), ``kept(.sparsity)`` and ``group(.sparsity)`` (2 and 4 for ``.sp::2:4``), ``bits(.type)``
+    (of a type expression), products and quotients of these from left to
     right, rounded up, and ``A if CONDITION else B``: ``m(.shape) * k(.shape) * bits(.atype) / 1024``.
 """
 

@@ -65,6 +65,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "tensor_memory": ("tcgen05",),
     "matrix": ("ldmatrix", "mma", "movmatrix", "stmatrix"),
     "wmma": ("wmma",),
+    "sparsity": ("spcompress", "spdecompress"),
     "scaled": ("mma",),
     "sparse": ("mma",),
     "stack": ("alloca", "stackrestore", "stacksave"),

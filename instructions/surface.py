@@ -1,4 +1,4 @@
-"""Surfaces (ISA 9.7.12): images that are read and written at whole elements or bytes, and questions about them."""
+"""Surfaces (ISA 9.7.13): images that are read and written at whole elements or bytes, and questions about them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CLAMP = ".clamp = { .trap, .clamp, .zero };"
 
 suld = instruction(
     "suld.b",
-    section="9.7.12.1",
+    section="9.7.13.1",
     summary="Reads bytes of a surface as they are.",
     syntax="suld.b.geom{.cop}{.vec}.type.clamp d, [a, b];",
     choices=f"""
@@ -55,7 +55,7 @@ suld = instruction(
 
 sust_b = instruction(
     "sust.b",
-    section="9.7.12.2",
+    section="9.7.13.2",
     summary="Writes bytes of a surface as they are.",
     syntax="sust.b.geom{.cop}{.vec}.type.clamp [a, b], c;",
     choices=f"""
@@ -81,7 +81,7 @@ sust_b = instruction(
 
 sust_p = instruction(
     "sust.p",
-    section="9.7.12.2",
+    section="9.7.13.2",
     summary="Writes an element of a surface, converted to its format: R, G, B and A.",
     syntax="sust.p.sgeom{.vec}.b32.clamp [a, b], c;",
     choices=f"""
@@ -105,7 +105,7 @@ _REDUCTION = {"a": _SURFACE, "b": _PLAIN_PLACE}
 
 sured_b = instruction(
     "sured.b",
-    section="9.7.12.3",
+    section="9.7.13.3",
     summary="Combines bytes of a surface with a value.",
     syntax="sured.b.op.sgeom.type.clamp [a, b], c;",
     choices=f"""
@@ -126,7 +126,7 @@ sured_b = instruction(
 
 sured_p = instruction(
     "sured.p",
-    section="9.7.12.3",
+    section="9.7.13.3",
     summary="Combines an element of a surface, whose format says whether it has a sign, with a value.",
     syntax="sured.p.op.sgeom.type.clamp [a, b], c;",
     choices=f"""
@@ -143,7 +143,7 @@ sured_p = instruction(
 
 suq = instruction(
     "suq",
-    section="9.7.12.4",
+    section="9.7.13.4",
     summary="Asks for an attribute of a surface.",
     syntax="suq.query.b32 d, [a];",
     choices=".query = { .width, .height, .depth, .channel_data_type, .channel_order, .array_size, .memory_layout };",

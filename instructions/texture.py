@@ -1,4 +1,4 @@
-"""Textures (ISA 9.7.11): reads through a unit that addresses, filters and converts, and questions about textures and samplers."""
+"""Textures (ISA 9.7.12): reads through a unit that addresses, filters and converts, and questions about textures and samplers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _PREDICATE = Since("7.1", when="p")
 
 tex = instruction(
     "tex",
-    section="9.7.11.3",
+    section="9.7.12.3",
     summary="Reads a texture at coordinates: filtered, converted, from a level of detail, perhaps compared with a depth.",
     syntax="".join(f"tex{level}.geom{result}, [a{{, b}}, c]{more}{{, e}}{{, f}};\n" for level, more in _LEVELS for result in _RESULTS),
     choices="""
@@ -83,7 +83,7 @@ tex = instruction(
 
 tld4 = instruction(
     "tld4",
-    section="9.7.11.4",
+    section="9.7.12.4",
     summary="Reads one component of the four elements that a bilinear filter would blend.",
     syntax="""
         tld4.comp.geom.v4.dtype.f32 d, [a{, b}, c]{, e}{, f};
@@ -112,7 +112,7 @@ tld4 = instruction(
 
 txq = instruction(
     "txq",
-    section="9.7.11.5",
+    section="9.7.12.5",
     summary="Asks for an attribute of a texture or of a sampler.",
     syntax="""
         txq.tquery.b32 d, [a];
@@ -147,7 +147,7 @@ txq = instruction(
 
 istypep = instruction(
     "istypep",
-    section="9.7.11.6",
+    section="9.7.12.6",
     summary="Tells whether a generic address is that of an opaque variable of this type.",
     syntax="istypep.type p, a;",
     choices=".type = { .texref, .samplerref, .surfref };",
