@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from ptxgen.ir import Directive, Loc, Pragma
 from ptxgen.text.constants import integer
@@ -24,10 +25,10 @@ _LOC = re.compile(
 )
 
 
-def head_directives(scanner: Scanner) -> tuple[Directive | Pragma, ...]:
-    """Read directives as long as one follows."""
+def head_directives(scanner: Scanner, until: Collection[str] = ()) -> tuple[Directive | Pragma, ...]:
+    """Read directives as long as one follows that is not one of `until`."""
     found: list[Directive | Pragma] = []
-    while scanner.kind == "dot":
+    while scanner.kind == "dot" and scanner.text not in until:
         start = scanner.start
         name = scanner.advance()[1:]
         if name == "pragma":

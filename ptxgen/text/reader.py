@@ -30,6 +30,9 @@ _TERM = rf"(?:0[xX][0-9a-fA-F]+|0[bB][01]+|\d+|\.?{IDENTIFIER})"
 _DATUM = rf"[-+]?\s*{_TERM}(?:\s*[-+]\s*{_TERM})*"
 _SECTION_LINE = re.compile(rf"\s*(?:{IDENTIFIER}\s*:|\.(?:b8|b16|b32|b64|quad)\s+{_DATUM}(?:\s*,\s*{_DATUM})*(?![\w$.:,])\s*)", re.ASCII)
 _DIRECTIVES = frozenset({*LINKAGES, *SPACES, "attribute", "entry", "func", "section", "file", "pragma", "alias", "target"})
+_NEXT_ITEM = frozenset(f".{name}" for name in _DIRECTIVES - {"attribute", "pragma", "target"})
+"""What begins another item where a function's directives could stand."""
+
 _Heading = tuple[tuple[int, int], tuple[str, ...], Union[int, None]]
 
 
@@ -205,11 +208,13 @@ class _ModuleReader:
         results = parameters(scanner, self.scopes) if kind == "func" and scanner.text == "(" else ()
         name = scanner.name("the function's name")
         params = parameters(scanner, self.scopes) if scanner.text == "(" else ()
-        directives = head_directives(scanner)
+        directives = head_directives(scanner, _NEXT_ITEM)
         body = None
         end = scanner.end
         if scanner.text == "{":
             body, end = self.bodies.body(scanner.end)
+        elif not directives and (scanner.kind == "end" or scanner.text in _NEXT_ITEM):
+            end = scanner.passed  # compilers before CUDA 4 left out the ';' of a declaration, and assemblers still do not ask for it
         elif scanner.text != ";":
             scanner.fail("a directive, '{' or ';'")
         self.scopes.leave_to(depth)

@@ -336,6 +336,18 @@ OLD = {
         ),
         None,
     ),
+    ".version 2.1\n.target sm_20\n.visible .func f (.param .u32 a)\n.visible .func g ()\n// here\n.file 1 \"a.cu\"\n.func h\n": ir.Module(
+        (2, 1),
+        ("sm_20",),
+        (
+            ir.Function("func", "f", (V("param", "u32", "a"),), None),
+            ir.Function("func", "g", (), None),
+            ir.Comment("here"),
+            ir.FileDirective(1, "a.cu"),
+            ir.Function("func", "h", (), None, linkage=None),
+        ),
+        None,
+    ),
     ".version 2.0\n.target sm_20\n.func (.reg .u32 y) f (.reg .u32 x)\n{ add.u32 y, x, 1; ret; }\n": ir.Module(
         (2, 0),
         ("sm_20",),
