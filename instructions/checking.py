@@ -234,6 +234,17 @@ def _check_form(
                 legal=match.form.syntax,
             )
             return index + 1, dropped
+        if one.kind == "address" and len(one.items) != len(slot.inner):
+            wanted = f"[{', '.join((slot.name, *slot.inner))}]"
+            parts = InstructionError(
+                f"{one.text} has {1 + len(one.items)} part{'s' * bool(one.items)} where the instruction takes {wanted}",
+                opcode=match.opcode,
+                operand=slot.name,
+                rule="an address has the parts that the syntax line shows",
+                section=entry.section,
+                legal=match.form.syntax,
+            )
+            return index + 0.5, parts
         for name, part, contract in _parts(match, slot, one):
             marked = "" if contract is None else mark_problem(slot, contract, part)
             problem = marked or ("" if contract is None else _operand_problem(match, contract, part, slot.bracket and part is one))
@@ -303,12 +314,12 @@ def _address_problem(match: Match, contract: Operand, one: Given) -> str:
         return f"{one.text} is not an address"
     if one.named and not contract.named:
         return f"{one.text} begins with a name where the instruction takes a register; mov it into one first"
-    opaque = match.type(contract.type) if contract.type else None
-    if opaque is not None and opaque.kind == "opaque":
-        return _opaque_problem(one, opaque)
     space = match.value(contract.space) if contract.space.startswith(".") else contract.space
     if one.value is not None and space != "local":
         return f"{one.text} is a constant address, which only .local has"
+    opaque = match.type(contract.type) if contract.type else None
+    if opaque is not None and opaque.kind == "opaque":
+        return _opaque_problem(one, opaque)
     if one.type is not None and not one.named and one.value is None:
         problem = _base_problem(contract, one, one.type, space)
         if problem:
@@ -354,9 +365,13 @@ def _vector_problem(match: Match, contract: Operand, one: Given, count: int) -> 
         problem = mark_problem(NO_MARKS, contract, item) or _scalar_problem(match, contract, item, index)
         if problem:
             return problem
-    widths = dict.fromkeys(item.type.bits for item in one.items if item.type is not None)
+    types = [item.type for item in one.items if item.type is not None]
+    widths = dict.fromkeys(type.bits for type in types)
     if len(widths) > 1:
         return f"{one.text} holds registers of {' and '.join(map(str, widths))} bits where those of a vector are of one width"
+    classes = {type.name if type.is_float else "an integer" for type in types if type.kind != "bits"}
+    if len(classes) > 1:
+        return f"{one.text} mixes {' and '.join(sorted(classes))} where a vector holds values of one kind, or untyped bits"
     if contract.role == "out":
         names = [item.text for item in one.items if item.kind == "register"]
         twice = next((name for name in names if names.count(name) > 1), None)

@@ -108,6 +108,7 @@ _MEANING = {
     ".type": "What is moved. A wider register is sign- or zero-extended on load and truncated on store.",
 }
 
+_MMIO = Rule("an .mmio access without .global is a generic one", when=".mmio and .ss", need=".ss in .global")
 _POLICY = source("u64", immediate=False)
 
 ld = instruction(
@@ -124,7 +125,7 @@ ld = instruction(
             {.level::cache_hint}{.level::prefetch_size}{.vec}.type d, [a]{, cache_policy};
         ld.acquire.scope{.ss}{.level1::eviction_priority}{.level2::eviction_priority}
             {.level::cache_hint}{.level::prefetch_size}{.vec}.type d, [a]{, cache_policy};
-        ld.mmio.relaxed.sys{.global}.type d, [a];
+        ld.mmio.relaxed.sys{.ss}.type d, [a];
     """,
     choices=f"""
         .ss = {{ .const, .global, .local, .param{{::entry, ::func}}, .shared{{::cta, ::cluster}} }};
@@ -137,7 +138,7 @@ ld = instruction(
         "a": address("in", ".type", space=".ss", vector=".vec"),
         "cache_policy": _POLICY,
     },
-    rules=(*_SIZES, *_WIDE_SPACE, *_HINT_RULES, *_STRONG),
+    rules=(*_SIZES, *_WIDE_SPACE, *_HINT_RULES, *_STRONG, _MMIO),
     since=_SINCE,
     meaning=_MEANING,
 )  # fmt: skip
@@ -202,7 +203,7 @@ st = instruction(
             {.level::cache_hint}{.vec}.type [a], b{, cache_policy};
         st.release.scope{.ss}{.level1::eviction_priority}{.level2::eviction_priority}
             {.level::cache_hint}{.vec}.type [a], b{, cache_policy};
-        st.mmio.relaxed.sys{.global}.type [a], b;
+        st.mmio.relaxed.sys{.ss}.type [a], b;
     """,
     choices=f"""
         .ss = {{ .global, .local, .param{{::func}}, .shared{{::cta, ::cluster}} }};
@@ -215,7 +216,7 @@ st = instruction(
         "b": source(".type", vector=".vec", wider="not .vec in .v8", sink=_WIDE, braceable=True),
         "cache_policy": _POLICY,
     },
-    rules=(*_SIZES, *_WIDE_SPACE, *_HINT_RULES, *_STRONG),
+    rules=(*_SIZES, *_WIDE_SPACE, *_HINT_RULES, *_STRONG, _MMIO),
     since=_SINCE,
     meaning=_MEANING,
 )  # fmt: skip

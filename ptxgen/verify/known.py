@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ptxgen.instructions.errors import InstructionError
-from ptxgen.instructions.registry import lookup, mnemonics
+from ptxgen.instructions.registry import mnemonics
 
 __all__ = ["is_known", "is_of_the_isa"]
 
@@ -16,9 +15,6 @@ _ISA = frozenset({
     "vmax4", "vmin", "vmin2", "vmin4", "vset", "vset2", "vset4", "vshl", "vshr", "vsub", "vsub2", "vsub4", "wmma",
 })  # fmt: skip
 
-_OTHER_FAMILIES = {"st": (".async", ".bulk"), "cvt": (".pack",)}
-"""Instructions that share their first word with one that has a contract: by their second."""
-
 
 def is_of_the_isa(mnemonic: str) -> bool:
     """Whether PTX has instructions that begin with this word."""
@@ -27,12 +23,4 @@ def is_of_the_isa(mnemonic: str) -> bool:
 
 def is_known(opcode: str) -> bool:
     """Whether an opcode can be held against a contract, be it legal or not."""
-    head, _, rest = opcode.partition(".")
-    if head not in mnemonics():
-        return False
-    if f".{rest}".startswith(_OTHER_FAMILIES.get(head, ("..",))):
-        try:
-            lookup(opcode)
-        except InstructionError:
-            return False
-    return True
+    return opcode.partition(".")[0] in mnemonics()
