@@ -39,6 +39,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "sqrt", "sub", "tanh", "testp",
     ),
     "half": ("abs", "add", "ex2", "fma", "max", "min", "mul", "neg", "sub", "tanh"),
+    "fp8": ("add", "sub"),
     "mixed": ("add", "fma", "mul", "sub"),
     "comparison": ("selp", "set", "setp", "slct"),
     "logic": ("and", "cnot", "lop3", "not", "or", "shf", "shl", "shr", "xor"),

@@ -137,7 +137,7 @@ b6 = _define(ELEMENT_TYPES, "b6", "bits", 6)
 for _element, _lanes, _bits in (
     (f16, 2, 32), (bf16, 2, 32), (f32, 2, 64), (u16, 2, 32), (s16, 2, 32), (u8, 4, 32), (s8, 4, 32),
     (e4m3, 2, 16), (e5m2, 2, 16), (ue8m0, 2, 16), (s2f6, 2, 16), (e3m2, 2, 16), (e2m3, 2, 16), (e2m1, 2, 8),
-    (e4m3, 4, 32), (e5m2, 4, 32), (e3m2, 4, 32), (e2m3, 4, 32), (e2m1, 4, 16),
+    (e4m3, 4, 32), (e5m2, 4, 32), (ue8m0, 4, 32), (e3m2, 4, 32), (e2m3, 4, 32), (e2m1, 4, 16),
 ):  # fmt: skip
     _define(TYPES, f"{_element.name}x{_lanes}", _element.kind, _bits, _lanes, _element)
 
