@@ -104,10 +104,10 @@ def check(
     json: Annotated[bool, typer.Option("--json", help="Print one list of problems as JSON.")] = False,
     assemble: Annotated[bool, typer.Option("--assemble", help="Ask the installed assembler as well.")] = False,
     without: Annotated[
-        list[str] | None, typer.Option("--no", metavar="ID", help="Leave out the warnings and notes of this id, such as misaligned.")
+        list[str] | None, typer.Option("--no", metavar="ID", help="Leave out the lints, warnings and notes of this id, such as misaligned.")
     ] = None,
 ) -> None:
-    """Read PTX texts and hold every declaration and instruction against what the ISA and its contract say."""
+    """Read PTX texts, hold every declaration and instruction against what the ISA and its contract say, and lint them."""
     from ptxgen.cli.check import check_files
 
     raise typer.Exit(check_files(files, target, json, assemble, without or []))

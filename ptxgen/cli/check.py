@@ -1,4 +1,4 @@
-"""``ptxgen check``: reads texts, verifies them, and shows each problem in its line."""
+"""``ptxgen check``: reads texts, verifies and lints them, and shows each problem in its line."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ptxgen.cli.output import UsageError, print_json
+from ptxgen.lint import LINTS, lint
 from ptxgen.text import ReadError, read
 from ptxgen.verify import SWITCHES, Problem, verify
 
@@ -38,7 +39,7 @@ class Finding(NamedTuple):
 
 
 def check_files(files: Sequence[str], target: str | None, json: bool, assemble: bool, without: Sequence[str] = ()) -> int:
-    """Check each file and print what was found, but for warnings and notes of the ids `without`; 1 where there is an error.
+    """Check each file and print what was found, but for lints, warnings and notes of the ids `without`; 1 where there is an error.
 
     Raises
     ------
@@ -50,7 +51,7 @@ def check_files(files: Sequence[str], target: str | None, json: bool, assemble: 
     for file in files:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8", errors="replace")
         name = "<stdin>" if file == "-" else file
-        here = [one for one in check_text(text, name, target, assemble) if one.severity == "error" or one.id not in without]
+        here = [one for one in check_text(text, name, target, assemble) if one.id not in without or not _can_be_left_out(one)]
         found += here
         if not json:
             for finding in here:
@@ -77,16 +78,24 @@ def check_text(text: str, file: str, target: str | None = None, assemble: bool =
             Finding(file, one.position.line, one.position.column, one.position.column + 1, "error", "syntax", one.message, one.source)
             for one in error.problems
         ]
-    found = [_placed(problem, file, lines) for problem in verify(module, target=target)]
+    problems = verify(module, target=target)
+    if all(problem.severity != "error" or problem.id in ("version", "target") for problem in problems):
+        problems += lint(module)  # what is misspelled would only be misunderstood
+    found = [_placed(problem, file, lines) for problem in problems]
     if assemble:
         found += _assembled(text, file, target, lines)
     return sorted(found, key=lambda finding: (finding.line, finding.column))
 
 
+def _can_be_left_out(finding: Finding) -> bool:
+    return finding.severity != "error" or finding.id in LINTS
+
+
 def _check_switches(ids: Sequence[str]) -> None:
+    switches = {**SWITCHES, **{id: f"expects that {lint.rule}" for id, lint in LINTS.items() if id not in SWITCHES}}
     for id in ids:
-        if id not in SWITCHES:
-            known = "\n".join(f"  {name:16} {says}" for name, says in SWITCHES.items())
+        if id not in switches:
+            known = "\n".join(f"  {name:22} {says}" for name, says in switches.items())
             raise UsageError(f"--no {id}: there is no such warning; those that can be left out are\n{known}")
 
 

@@ -49,13 +49,17 @@ def _meet(one: Value, other: Value) -> bool:
     return difference % smaller == 0 if smaller else difference == 0
 
 
+def _shown(value: Value) -> str:
+    assert value.base is not None
+    return f"{value.base.name}+{value.remainder}" if value.remainder else value.base.name
+
+
 def _report(context: Context, step: Step, name: str, operand: ir.Address, value: Value, made: list[Value]) -> None:
-    assert step.plan.match is not None and value.base is not None
+    assert step.plan.match is not None
     what = step.plan.match.entry.operands[name].holds
-    at = f"{value.base.name}+{value.remainder}" if value.remainder else value.base.name
-    others = [f"{one.base.name}+{one.remainder}" for one in made if one.base is not None]
+    at, others = _shown(value), [_shown(one) for one in made if one.base is not None]
     example = f"initialised are {', '.join(others)}" if others else ""
     context.report(
-        "uninitialised-mbarrier", step, f"nothing in the kernel initialises the {what} at {at}", operand=name, example=example,
+        "uninitialised-mbarrier", step, f"nothing initialises the {what} at {at}", operand=name, example=example,
         legal=f"{what}.init of {at} by one thread, a fence and a barrier before the first use", focus=write_operand(operand),
     )  # fmt: skip

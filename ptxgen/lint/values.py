@@ -10,7 +10,7 @@ from math import gcd
 from typing import NamedTuple
 
 from ptxgen import ir
-from ptxgen.instructions.types import TYPES
+from ptxgen.instructions.types import TYPES, Type
 from ptxgen.lint.flow import Flow, Step
 from ptxgen.lint.plans import named_operands
 
@@ -128,17 +128,18 @@ def _product(step: Step, sources: _Sources) -> Value:
     mode = step.plan.match.value(".mode")
     if mode == "hi":
         return UNKNOWN
-    bits = _bits(step) * (2 if mode == "wide" else 1)
-    return _multiply(_signed(step, sources["a"]), _signed(step, sources["b"]), bits)
-
-
-def _signed(step: Step, value: Value) -> Value:
-    """A constant as the signed number that a signed type reads."""
-    assert step.plan.match is not None
     of = step.plan.match.type()
-    if value.modulus or value.base is not None or of.kind != "signed" or not value.remainder >> (of.bits - 1) & 1:
+    return _multiply(_read(sources["a"], of), _read(sources["b"], of), of.bits * (2 if mode == "wide" else 1))
+
+
+def _read(value: Value, of: Type) -> Value:
+    """A constant as the number that a type reads."""
+    if value.modulus or value.base is not None:
         return value
-    return value._replace(remainder=value.remainder - (1 << of.bits))
+    number = value.remainder % (1 << of.bits)
+    if of.kind == "signed" and number >> (of.bits - 1):
+        number -= 1 << of.bits
+    return value._replace(remainder=number)
 
 
 def _mad(step: Step, sources: _Sources) -> Value:
@@ -150,16 +151,13 @@ def _mad(step: Step, sources: _Sources) -> Value:
 def _convert(step: Step, sources: _Sources) -> Value:
     """Between integers; of a generic address only the address itself is one."""
     assert step.plan.match is not None
-    to, source = (step.plan.match.value(name) for name in (".dtype", ".atype"))
-    value = sources["a"]
-    if to not in TYPES or source not in TYPES or not (TYPES[to].is_integer and TYPES[source].is_integer):
+    to, source = (TYPES[step.plan.match.value(name)] for name in (".dtype", ".atype"))
+    if not (to.is_integer and source.is_integer):
         return UNKNOWN
-    if value.space.startswith("generic ") and TYPES[to].bits < TYPES[source].bits:
-        return _of(None, *value.number()[1:3], "", TYPES[to].bits)
-    bits = TYPES[to].bits
-    if value.modulus == 0 and value.base is None and TYPES[source].kind == "signed" and value.remainder >> (TYPES[source].bits - 1):
-        return _of(None, value.remainder - (1 << TYPES[source].bits), 0, value.space, bits)
-    return _of(value.base, value.remainder, value.modulus, value.space, bits)
+    value = _read(sources["a"], source)
+    if value.space.startswith("generic ") and to.bits < source.bits:
+        value = value.number()._replace(space="")
+    return _of(value.base, value.remainder, value.modulus, value.space, to.bits)
 
 
 def _shift(step: Step, sources: _Sources) -> Value:

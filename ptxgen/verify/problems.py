@@ -25,8 +25,8 @@ class Problem:
     Attributes
     ----------
     severity : str
-        ``"error"`` (an assembler would refuse it), ``"warning"`` (it assembles, and misbehaves when run) or ``"note"`` (what could not
-        be judged).
+        ``"error"`` (an assembler would refuse it, or it is wrong whenever it is executed), ``"warning"`` (it assembles, and misbehaves
+        when run) or ``"note"`` (what could not be judged, or may be meant).
     id : str
         Which kind of finding, e.g. ``"undeclared-register"``; stable, for filters.
     message : str
