@@ -155,6 +155,12 @@ class _Notice:
         self.copy = copy
 
 
+def _bytes_of(copy: Copy) -> Array:
+    """The places of a copy's bytes in its region."""
+    places: Array = copy.where[..., None] * copy.unit + np.arange(copy.unit)
+    return places
+
+
 class Copies:
     """The copies of a wave that are under way."""
 
@@ -165,6 +171,7 @@ class Copies:
         self.plain = Groups(wave.threads.count, "cp.async")
         self.bulk = Groups(wave.threads.count, "cp.async.bulk")
         self.used = False
+        self._combining: dict[int, Array] = {}
 
     # ---- beginning ----------------------------------------------------------------------------------------------------
 
@@ -176,13 +183,25 @@ class Copies:
             return
         shadow = rows(region.written, copy.unit)
         if self._wave.checks:
-            busy = (shadow[copy.where] == IN_FLIGHT).any(axis=2).any(axis=1)
+            hit = shadow[copy.where] == IN_FLIGHT
+            if copy.combine is not None:
+                hit &= self._combining_over(region)[_bytes_of(copy)] == 0
+            busy = hit.any(axis=2).any(axis=1)
             if busy.any():
                 self._report_overlap(copy, busy)
             self._wave.hazards.overwritten(copy)
         shadow[copy.where] = IN_FLIGHT
         if copy.combine is None:
             rows(region.data, copy.unit)[copy.where] = POISON
+        else:
+            np.add.at(self._combining_over(region), _bytes_of(copy), 1)
+
+    def _combining_over(self, region: Region) -> Array:
+        """For each byte of a region how many copies are under way that will be combined into it: these may meet."""
+        found = self._combining.get(id(region))
+        if found is None:
+            found = self._combining[id(region)] = np.zeros(region.data.size, np.uint32)
+        return found
 
     def tell(self, copy: Copy, barrier: MBarrier, nbytes: int) -> None:
         """The copy tells an mbarrier of its bytes once it has landed."""
@@ -257,8 +276,12 @@ class Copies:
         where, data = copy.where[part], copy.data[part]
         target = rows(copy.region.data, copy.unit)
         target[where] = data if copy.combine is None else copy.combine(target[where], data)
-        if copy.region.written is not None:
+        if copy.region.written is not None and copy.combine is None:
             rows(copy.region.written, copy.unit)[where] = 255
+        elif copy.region.written is not None:
+            coming, places = self._combining_over(copy.region), _bytes_of(copy)[part]
+            np.subtract.at(coming, places, 1)
+            rows(copy.region.written, copy.unit)[where] = np.where(coming[places] == 0, 255, IN_FLIGHT)
         copy.open &= ~part
 
     def _read(self, copy: Copy) -> None:

@@ -320,15 +320,18 @@ class Hazards:
         where = self._granules(flat, access.width, access.nbytes)
         rows = self._clocks.row[threads]
         lost = self._unordered_writes(where, rows)
-        if lost is not None:
-            lost &= ~np.isin(self._writes[where] & _ASYNC - 1, list(self._atomics))
-            if lost.any():
-                self._report(access, where, lost, threads, "are combined into", self._writes[where])
+        if lost is not None and (lost := self._besides_atomics(lost, self._writes[where])) is not None:
+            self._report(access, where, lost, threads, "are combined into", self._writes[where])
         self._check_reads(access, region, flat, where, rows, threads, ())
         number = self._number(access.statement)
         self._atomics.add(number)
         self._writes[where] = (self._clocks.slot[rows] << _AGENT | self._clocks.now[rows] << _CLOCK | number)[:, None]
         self._latest[where] = 0
+
+    def _besides_atomics(self, lost: Array, stamps: Array) -> Array | None:
+        """Without the granules that an atomic update wrote last; None where nothing is left."""
+        lost = lost & ~np.isin(stamps & _ASYNC - 1, list(self._atomics))
+        return lost if lost.any() else None
 
     def _loaded_globally(self, access: Access, region: Region, flat: Array, rows: Array, threads: Array) -> None:
         assert self._global is not None
@@ -439,8 +442,10 @@ class Hazards:
         """A copy begins to write: earlier accesses must be ordered before its issue, and known to its proxy."""
         if not self.races or copy.region is not self._region:
             return
+        if copy.combine is not None:
+            self._atomics.add(self._number(copy.statement))
         self._check_async(copy.statement, copy.threads, copy.region, copy.where * copy.unit, copy.unit, "are overwritten", reads=True,
-                          proxy=copy.kind != "cp.async")  # fmt: skip
+                          proxy=copy.kind != "cp.async", atomic=copy.combine is not None)  # fmt: skip
 
     def landed(self, copy: Copy, barrier: MBarrier | None, part: Array | None = None) -> None:
         """Bytes have arrived: those who pass `barrier`, or come after the wait of the copying thread, may see them."""
@@ -515,17 +520,21 @@ class Hazards:
 
     def _check_async(
         self, statement: Instruction, threads: Array, region: Region, first: Array, nbytes: int, verb: str,
-        *, reads: bool = False, proxy: bool = True,
+        *, reads: bool = False, proxy: bool = True, atomic: bool = False,
     ) -> None:  # fmt: skip
         access = Access(statement, "shared", min(nbytes, 8), max(nbytes // 8, 1))
         where = self._granules(first.reshape(-1), 1, nbytes).reshape(len(threads), -1)
         rows = self._clocks.row[threads]
         stamps = self._writes[where]
         lost = self._unordered_writes(where, rows)
+        if lost is not None and atomic:
+            lost = self._besides_atomics(lost, stamps)
         if lost is not None:
             self._report(access, where, lost, threads, verb, stamps)
             return
         lost = self._unordered_writes(where, rows, 1) if proxy else None
+        if lost is not None and atomic:
+            lost = self._besides_atomics(lost, np.where(stamps & _ASYNC, stamps, _ASYNC - 1))  # by the same proxy
         if lost is not None:
             self._report_proxy(access, where, lost, threads, verb, stamps, "wrote")
             return

@@ -139,8 +139,8 @@ def module_text(chosen: list[tuple[Match, Form]]) -> str:
     return f".version {VERSION[0]}.{VERSION[1]}\n.target {TARGET}\n.address_size 64\n" + "".join(entries)
 
 
-def on_gpu(text: str, entry: str, arrays: list[np.ndarray]) -> None:
-    """Launch one block of THREADS threads; the first array is copied back."""
+def on_gpu(text: str, entry: str, arrays: list[np.ndarray], threads: int = THREADS) -> None:
+    """Launch one block; the first array is copied back."""
     from cuda.bindings import driver
 
     def call(result):
@@ -154,7 +154,7 @@ def on_gpu(text: str, entry: str, arrays: list[np.ndarray]) -> None:
     values = [np.array([int(pointer)], np.uint64) for pointer in pointers]
     packed = np.array([value.ctypes.data for value in values], np.uint64)
     function = call(driver.cuModuleGetFunction(module, entry.encode()))
-    call(driver.cuLaunchKernel(function, 1, 1, 1, THREADS, 1, 1, 0, 0, packed.ctypes.data, 0))
+    call(driver.cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, 0, packed.ctypes.data, 0))
     call(driver.cuCtxSynchronize())
     call(driver.cuMemcpyDtoH(arrays[0].ctypes.data, pointers[0], arrays[0].nbytes))
     for pointer in pointers:
