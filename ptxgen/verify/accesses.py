@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ptxgen.instructions.checking import Checked
 from ptxgen.instructions.types import TYPES
 from ptxgen.ir import Address, Operand, Sym, Variable
+from ptxgen.text.writer import write_operand
 from ptxgen.verify.names import Names
 from ptxgen.verify.operands import Report
 from ptxgen.verify.problems import explained
@@ -27,9 +28,10 @@ def check_accesses(checked: Checked, operands: tuple[Operand, ...], names: Names
     """Report accesses through ``[name+offset]`` that miss the variable's space, are misaligned, or leave the variable."""
     match = checked.match
     given = {one.text: (contract, one) for name, one in checked.operands if (contract := match.entry.operands[name]).kind == "address"}
-    addresses = [one for one in operands if isinstance(one, Address) and isinstance(one.base, Sym)]
-    for operand, (contract, one) in zip(addresses, given.values()):
-        assert isinstance(operand.base, Sym)
+    for operand in operands:
+        if not (isinstance(operand, Address) and isinstance(operand.base, Sym)):
+            continue
+        contract, one = given[write_operand(operand)]
         variable = names.find(operand.base.name)
         if not isinstance(variable, Variable) or not contract.type:
             continue

@@ -8,7 +8,9 @@ from ptxgen.instructions.checking import Given
 from ptxgen.instructions.marks import SELECTOR
 from ptxgen.instructions.special import SPECIAL, special_register
 from ptxgen.instructions.types import TYPES, Type
-from ptxgen.ir import Address, Element, Float, Int, Neg, Not, Operand, Pair, Reg, RegOffset, Sink, Sym, SymbolRef, Variable, Vec
+from ptxgen.ir import (
+    Address, Element, Float, Int, Label, Neg, Not, Operand, Pair, Prototype, Reg, RegOffset, Sink, Sym, SymbolRef, Targets, Variable, Vec,
+)  # fmt: skip
 from ptxgen.layouts.errors import PtxgenError
 from ptxgen.text.writer import write_operand
 from ptxgen.verify.names import Names
@@ -142,6 +144,8 @@ class OperandGiver:
             self._undeclared_name(operand.name)
         if isinstance(found, Variable):
             return Given("symbol", text, _type_of(found), space=space_of(found))
+        if isinstance(found, (Label, Targets, Prototype)):
+            self._report("not-a-variable", f"{operand.name} is a label, which has no address (PTX ISA 6.4)", operand.name)
         return Given("symbol", text)
 
     def _undeclared_name(self, name: str) -> None:
