@@ -9,6 +9,7 @@ import pytest
 
 from ptxgen.cli import main
 from tests.foreign.regenerate import path_of
+from tests.foreign.texts import loadable_text_of
 
 
 def test_check_of_several_files(capsys: pytest.CaptureFixture[str]) -> None:
@@ -25,10 +26,13 @@ def test_check_for_another_target(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("where", ["--emulate", pytest.param("--gpu", marks=pytest.mark.gpu)])
 def test_run_with_dynamic_shared_memory(where: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    saved = tmp_path / "sums.npy"
+    file, saved = path_of("shared", "sm_80"), tmp_path / "sums.npy"
+    if where == "--gpu":
+        file = tmp_path / "shared.ptx"
+        file.write_text(loadable_text_of("shared.sm_80"), encoding="utf-8")
     shape = ["--entry", "reduce", "--grid", "4", "--block", "128", "--shared", "512"]
     arguments = ["--arg", "s32[512]=arange", "--arg", "s32[4]=zeros", "--save", f"1={saved}"]
-    assert main(["run", str(path_of("shared", "sm_80")), where, *shape, *arguments]) == 0
+    assert main(["run", str(file), where, *shape, *arguments]) == 0
     np.testing.assert_array_equal(np.load(saved), np.arange(512).reshape(4, 128).sum(1))
     assert "reduce_param_1  s32[4]  changed 4 of 4" in capsys.readouterr().out
 

@@ -13,7 +13,7 @@ from ptxgen.instructions.errors import InstructionError
 from ptxgen.kernels.foreign import ForeignModule
 from tests.foreign.cases import CASES, Case
 from tests.foreign.cases.case import Launch
-from tests.foreign.texts import module_of, text_of
+from tests.foreign.texts import loadable_text_of, module_of, text_of
 
 
 def _different(case: Case) -> list[str]:
@@ -78,7 +78,8 @@ def test_the_gpu_computes_the_same_bits(case: Case) -> None:
     emulated = _emulated(case, target)
     launch = _drawn(case)
     arguments = [DeviceArray(one) if isinstance(one, np.ndarray) else one for one in launch.arguments]
-    _entry(case, target).launch(*arguments, grid=launch.grid, block=launch.block, shared=launch.shared)
+    on_gpu = ForeignModule(loadable_text_of(f"{case.source}.{target}"))[case.kernel]
+    on_gpu.launch(*arguments, grid=launch.grid, block=launch.block, shared=launch.shared)
     synchronize()
     found = [one.numpy() if isinstance(one, DeviceArray) else one for one in arguments]
     _compare(launch, found)

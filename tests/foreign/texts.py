@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from functools import lru_cache
 
@@ -9,7 +10,7 @@ from ptxgen import ir
 from ptxgen.text import read
 from tests.foreign.regenerate import TARGETS, outputs, path_of
 
-__all__ = ["NAMES", "TARGETS", "machine_code", "module_of", "sections", "text_of"]
+__all__ = ["NAMES", "TARGETS", "loadable_text_of", "machine_code", "module_of", "sections", "text_of"]
 
 NAMES = [f"{source}.{target}" for source, target in outputs()]
 
@@ -17,6 +18,17 @@ NAMES = [f"{source}.{target}" for source, target in outputs()]
 def text_of(name: str) -> str:
     source, _, target = name.partition(".")
     return path_of(source, target).read_text(encoding="utf-8")
+
+
+def loadable_text_of(name: str) -> str:
+    """The text for this machine's GPU: nvcc writes its own version, which the instructions need not have and the driver may not know."""
+    from ptxgen.runtime import device
+
+    text, known = text_of(name), device(0).ptx_version
+    said = re.search(r"^\.version (\d+)\.(\d+)$", text, re.M)
+    assert said is not None
+    version = min((int(said[1]), int(said[2])), known)
+    return text.replace(said[0], f".version {version[0]}.{version[1]}", 1)
 
 
 @lru_cache(maxsize=None)
