@@ -7,24 +7,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from itertools import chain
 
 from ptxgen import ir
 from ptxgen.tracing.builder import Builder
 
 __all__ = ["tidy"]
 
+_REGISTERS_ALONE = {ir.Reg}
+
 
 def tidy(builder: Builder) -> None:
     """Clean up `builder.prologue` and `builder.body` in place."""
     statements = [*builder.prologue, *builder.body]
     named, ends = _named(statements)
-    gone = _unread(builder, statements, named, ends)
-    if gone:
-        for part in (builder.prologue, builder.body):
-            part[:] = [one for one in part if id(one) not in gone]
-        kept = (named[start:end] for one, start, end in zip(statements, [0, *ends], ends) if id(one) not in gone)
-        named = list(chain.from_iterable(kept))
+    first = len(builder.prologue)
+    for at in sorted(_unread(builder, statements, named, ends), reverse=True):
+        del statements[at], named[ends[at - 1] if at else 0 : ends[at]]
+        first -= at < first
+    builder.prologue[:], builder.body[:] = statements[:first], statements[first:]
     _renumber(builder, named)
 
 
@@ -40,7 +40,10 @@ def _registers(operands: Iterable[ir.Operand], found: list[ir.Reg]) -> None:
             if operand.rest:
                 _registers(operand.rest, found)
         elif isinstance(operand, ir.Vec):
-            _registers(operand.items, found)
+            if set(map(type, operand.items)) == _REGISTERS_ALONE:
+                found += operand.items  # type: ignore[arg-type]
+            else:
+                _registers(operand.items, found)
         elif isinstance(operand, ir.Pair):
             _registers((operand.first, operand.second), found)
         elif isinstance(operand, ir.Not):
@@ -68,48 +71,38 @@ def _note(statement: ir.Statement, found: list[ir.Reg]) -> None:
 
 
 def _unread(builder: Builder, statements: list[ir.Statement], named: list[str], ends: list[int]) -> set[int]:
-    """The identities of pure instructions whose results nothing reads, or only such instructions."""
-    if not builder.droppable:
-        return set()
+    """The places of pure instructions whose results nothing reads, or only such instructions."""
+    droppable = builder.droppable
     makers: dict[str, int] = {}
     reads = Counter(named)
     for at, statement in enumerate(statements):
-        target = _droppable(builder, statement)
-        if target is not None and target not in makers:  # what comes after the definition reads: bar.sync of a register
-            makers[target] = at
-            reads[target] -= 1
+        if statement.__class__ is ir.Instruction and statement.operands:  # type: ignore[union-attr]
+            target = statement.operands[0]  # type: ignore[union-attr]
+            # What comes after the definition reads, also in the place of a result: bar.sync of a register.
+            if target.__class__ is ir.Reg and target.name in droppable and target.name not in makers:
+                makers[target.name] = at
+                reads[target.name] -= 1
     unread = [name for name in makers if not reads[name]]
     gone: set[int] = set()
     while unread:
-        target = unread.pop()
-        at = makers[target]
-        gone.add(id(statements[at]))
+        dropped = unread.pop()
+        at = makers[dropped]
+        gone.add(at)
         for name in named[ends[at - 1] if at else 0 : ends[at]]:
-            if name != target:
+            if name != dropped:
                 reads[name] -= 1
                 if not reads[name] and name in makers:
                     unread.append(name)
     return gone
 
 
-def _droppable(builder: Builder, statement: ir.Statement) -> str | None:
-    """The register in the place of a result that a pure instruction defines; later instructions may read it there."""
-    if not isinstance(statement, ir.Instruction) or not statement.operands:
-        return None
-    target = statement.operands[0]
-    return target.name if isinstance(target, ir.Reg) and target.name in builder.droppable else None
-
-
 def _renumber(builder: Builder, named: list[str]) -> None:
     """Number the registers of each class in the order in which the text names them."""
-    names: dict[str, str] = {}
-    counts = dict.fromkeys(builder.registers, 0)
-    for name in dict.fromkeys(named):
-        prefix = name.rstrip("0123456789")
-        if prefix in counts:
-            names[name] = f"{prefix}{counts[prefix]}"
-            counts[prefix] += 1
-    for handed_out in builder.registers.values():
-        for register in handed_out:
-            register.name = names.get(register.name, register.name)
+    places = {name: place for place, name in enumerate(dict.fromkeys(named))}
+    counts: dict[str, int] = {}
+    for prefix, handed_out in builder.registers.items():
+        kept = sorted([one for one in handed_out if one.name in places], key=lambda one: places[one.name])
+        for number, register in enumerate(kept):
+            register.name = f"{prefix}{number}"
+        counts[prefix] = len(kept)
     builder.count(counts)
