@@ -14,6 +14,9 @@ _NARROW = "sm_100f sm_110f sm_120f"
 _STOCHASTIC = "sm_100a sm_103a sm_107a"
 _FIXED_POINT = "sm_100a sm_103a sm_107a sm_110a sm_120a sm_121a"
 
+_RUBIN = "sm_107f"
+_POSITIVE_ZERO = Since("9.4", _RUBIN, when=".pzo")
+
 _SECTION = "9.7.10.24"
 _MEANING = {
     ".dtype": "The type of the result.",
@@ -34,6 +37,8 @@ _MEANING = {
     ".sat": "Clamps to the range of an integer result; to [0.0, 1.0] for a floating one, NaN becoming 0.",
     ".satfinite": "A value past the largest finite one becomes that one, not infinity.",
     ".relu": "A negative result becomes 0; NaN becomes the canonical NaN.",
+    ".pzo": "A result of -0.0 becomes +0.0.",
+    ".scaled::n1::ue8m0": "Divides both values by one power of two: scale holds its .ue8m0 exponent.",
     ".scaled::n2::ue8m0": "Scales by powers of two: scale holds two .ue8m0 exponents, one for each element.",
 }
 
@@ -101,15 +106,16 @@ cvt_half = instruction(
     "cvt (to a half, with .relu or .satfinite)",
     section=_SECTION,
     summary="Converts .f32 to a 16-bit float whose range is clamped.",
-    syntax="cvt.frnd{.relu}{.satfinite}.dtype.atype d, a;",
+    syntax="cvt.frnd{.relu}{.satfinite}{.pzo}.dtype.atype d, a;",
     choices="""
         .frnd = { .rn, .rz };
         .dtype = { .f16, .bf16 };
         .atype = { .f32 };
     """,
     operands={"d": out(".dtype", wider="not .dtype in .bf16"), "a": source(".atype", wider="not .dtype in .bf16")},
-    rules=(Rule("without .relu and .satfinite this is the general cvt", need=".relu or .satfinite"),),
+    rules=(Rule("without .relu, .satfinite and .pzo this is the general cvt", need=".relu or .satfinite or .pzo"),),
     since=(
+        _POSITIVE_ZERO,
         Since("7.0", "sm_80+", when=".relu or .dtype in .bf16"),
         Since("8.1", when=".satfinite"),
     ),
@@ -122,7 +128,7 @@ cvt_tf32 = instruction(
     summary="Converts .f32 to .tf32, kept in 32 bits.",
     syntax="""
         cvt.rna{.satfinite}.dtype.atype d, a;
-        cvt.frnd{.satfinite}{.relu}.dtype.atype d, a;
+        cvt.frnd{.satfinite}{.relu}{.pzo}.dtype.atype d, a;
         cvt.frnd.relu.satfinite.dtype.atype d, a;
     """,
     choices="""
@@ -136,6 +142,7 @@ cvt_tf32 = instruction(
         Since("8.1", when=".satfinite"),
         Since("7.8", "sm_90+", when=".frnd"),
         Since("8.6", "sm_100+", when=".frnd and .satfinite"),
+        _POSITIVE_ZERO,
     ),
     meaning=_MEANING,
 )
@@ -145,7 +152,7 @@ cvt_halves = instruction(
     section=_SECTION,
     summary="Converts two .f32 values to 16-bit floats and packs them, a in the upper half.",
     syntax="""
-        cvt.frnd{.relu}{.satfinite}.dtype.atype d, a, b;
+        cvt.frnd{.relu}{.satfinite}{.pzo}.dtype.atype d, a, b;
         cvt.rs{.relu}{.satfinite}.dtype.atype d, a, b, rbits;
     """,
     choices="""
@@ -163,6 +170,7 @@ cvt_halves = instruction(
         Since("7.0", "sm_80+"),
         Since("8.1", when=".satfinite"),
         Since("8.7", _STOCHASTIC, when=".rs"),
+        _POSITIVE_ZERO,
     ),
     meaning=_MEANING,
 )
@@ -172,14 +180,17 @@ cvt_narrow = instruction(
     section=_SECTION,
     summary="Converts two values to 8, 6 or 4 bits each and packs them, the first or upper one on top.",
     syntax="""
-        cvt.rn.satfinite{.relu}.dtype.f32 d, a, b;
-        cvt.rn.satfinite{.relu}.dtype.halves d, h;
+        cvt.frnd.satfinite{.relu}{.pzo}.dtype.f32 d, a, b;
+        cvt.frnd.satfinite{.relu}{.pzo}.dtype.halves d, h;
         cvt.rn.relu.satfinite.dtype.f32 d, a, b;
         cvt.rn.relu.satfinite.dtype.halves d, h;
-        cvt.rn.satfinite{.relu}.scaled::n2::ue8m0.dtype.f32 d, a, b, scale;
-        cvt.rn.satfinite{.relu}.scaled::n2::ue8m0.dtype.halves d, h, scale;
+        cvt.frnd.satfinite{.relu}.scaled::n2::ue8m0.dtype.f32 d, a, b, scale;
+        cvt.frnd.satfinite{.relu}.scaled::n2::ue8m0.dtype.halves d, h, scale;
+        cvt.frnd.satfinite{.relu}{.pzo}.scaled::n1::ue8m0.dtype.f32 d, a, b, one;
+        cvt.frnd.satfinite{.relu}{.pzo}.scaled::n1::ue8m0.dtype.halves d, h, one;
     """,
     choices="""
+        .frnd = { .rn, .rz };
         .dtype = { .e4m3x2, .e5m2x2, .e2m3x2, .e3m2x2, .e2m1x2, .s2f6x2 };
         .halves = { .f16x2, .bf16x2 };
     """,
@@ -189,10 +200,13 @@ cvt_narrow = instruction(
         "b": source("f32"),
         "h": source(".halves"),
         "scale": source("ue8m0x2", immediate=False),
+        "one": source("ue8m0", immediate=False),
     },
     rules=(
+        Rule(".s2f6x2 has no negative zero", when=".dtype in .s2f6x2", need="not .pzo"),
+        Rule(".s2f6x2 takes a scale for each element", when=".dtype in .s2f6x2", need="not .scaled::n1::ue8m0"),
         Rule(".s2f6x2 comes from .f32 or .bf16x2", when=".dtype in .s2f6x2", need="not .halves in .f16x2"),
-        Rule("only .s2f6x2 is scaled", when=".scaled::n2::ue8m0", need=".dtype in .s2f6x2"),
+        Rule("only .s2f6x2 takes a scale for each element", when=".scaled::n2::ue8m0", need=".dtype in .s2f6x2"),
     ),
     since=(
         Since("8.1", "sm_89+", when=".dtype in .e4m3x2 .e5m2x2"),
@@ -200,6 +214,9 @@ cvt_narrow = instruction(
         Since("9.1", when=".dtype in .e2m3x2 .e3m2x2 .e2m1x2 and .halves"),
         Since("9.1", _NARROW, when=".halves in .bf16x2"),
         Since("9.1", _FIXED_POINT, when=".dtype in .s2f6x2"),
+        Since("9.4", _RUBIN, when=".frnd in .rz"),
+        Since("9.4", _RUBIN, when=".scaled::n1::ue8m0"),
+        _POSITIVE_ZERO,
     ),
     meaning={**_MEANING, ".halves": "A pair of 16-bit floats as the source."},
 )

@@ -27,7 +27,7 @@ def cvt_packed(dst: str, src: str, *, rounding: str = "rn", relu: bool = False, 
         f16x2 or bf16x2 from f32 (two operands); e4m3x2 e5m2x2 e2m3x2 e3m2x2 e2m1x2 from f32 (two operands), f16x2 or
         bf16x2; ue8m0x2 from f32 (two operands) or bf16x2; f16x2 from a narrow pair; bf16x2 from ue8m0x2.
     rounding : {"rn", "rz", "rp"}
-        rz, rp for ue8m0x2; rn, rz for f16x2 and bf16x2; rn otherwise.
+        rz, rp for ue8m0x2; rn, rz for f16x2, bf16x2 and the narrow formats; rn otherwise.
     relu : bool
         Negative results to +0.
     satfinite : bool
@@ -54,11 +54,11 @@ def _find(dst: str, src: str, rounding: str, relu: bool, satfinite: bool) -> Op 
     if dst in _WIDE and src == "f32":
         one = cvt(dst[:-2], "f32", rounding=rounding, relu=relu, satfinite=satfinite)
         return lambda a, b: pack(one(b), one(a))
-    if dst in _NARROW and rounding == "rn":
+    if dst in _NARROW and rounding in ("rn", "rz"):
         if src == "f32":
-            return _to_narrow(dst, relu)
+            return _to_narrow(dst, relu, rounding)
         if src in _WIDE:
-            encode, load = _to_narrow(dst, relu), _loader(src)
+            encode, load = _to_narrow(dst, relu, rounding), _loader(src)
             return lambda a: encode(*(load(half) for half in reversed(lanes(a))))
     if dst == "f16x2" and src in _NARROW and rounding == "rn" and not satfinite:
         return _from_narrow(src, relu)
@@ -81,12 +81,12 @@ def _join_bytes(low: Array, high: Array) -> Array:
     return low.astype(np.uint16) | (high.astype(np.uint16) << np.uint16(8))
 
 
-def _to_narrow(dst: str, relu: bool) -> Op:
+def _to_narrow(dst: str, relu: bool, rounding: str) -> Op:
     form = _NARROW[dst]
 
     def encode(values: Array) -> Array:
         values = values.astype(np.float64)
-        return narrow(np.where(values <= 0, 0.0, values) if relu else values, form, "rn", saturate=True)
+        return narrow(np.where(values <= 0, 0.0, values) if relu else values, form, rounding, saturate=True)
 
     if dst == "e2m1x2":
         return lambda a, b: encode(b) | (encode(a) << np.uint8(4))
