@@ -35,6 +35,8 @@ from ptxgen.layouts import tx as tx
 from ptxgen.layouts import warpid as warpid
 from ptxgen.layouts import wgid as wgid
 from ptxgen.layouts import wid_in_wg as wid_in_wg
+from ptxgen.lint.switch import LintError as LintError
+from ptxgen.lint.switch import allow as allow
 from ptxgen.runtime import ArgumentError as ArgumentError
 from ptxgen.tracing.control import break_ as break_
 from ptxgen.tracing.control import continue_ as continue_

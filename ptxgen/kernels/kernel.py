@@ -366,6 +366,10 @@ class Kernel:
         """Write the PTX text to a file."""
         self.specialize().dump(path, **options)
 
+    def lint(self, **options: Any) -> Any:
+        """What the lints find, constants at their defaults; see `Specialization.lint`."""
+        return self.specialize().lint(**options)
+
     def sass(self, target: str | None = None) -> str:
         """The machine code, disassembled."""
         return self.specialize().sass(target)

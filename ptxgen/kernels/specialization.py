@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from ptxgen.text import write, write_mapped
 if TYPE_CHECKING:
     from ptxgen.kernels.kernel import Kernel
     from ptxgen.runtime import Runner
+    from ptxgen.verify import Problem
 
 __all__ = ["Specialization"]
 
@@ -89,6 +90,23 @@ class Specialization:
             text, lines = write_mapped(self.module)
             self._text = text, PythonLines(lines)
         return self._text
+
+    def lint(self, *, without: Iterable[str] = ()) -> list[Problem]:
+        """What is wrong with the kernel though each of its instructions is legal, at the lines of the user.
+
+        Parameters
+        ----------
+        without : iterable of str
+            Ids of lints that are switched off (docs/lint.md).
+
+        Raises
+        ------
+        PtxgenError
+            For an id that is none.
+        """
+        from ptxgen.lint import lint
+
+        return lint(self.module, without=without)
 
     # ---- assembling, without a GPU -------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ptxgen import ir
 from ptxgen.instructions.types import TYPES, Type
 from ptxgen.lint.flow import Flow, Step
-from ptxgen.lint.plans import named_operands
+from ptxgen.lint.plans import Plan, named_operands
 
 __all__ = ["ASSUMED", "UNKNOWN", "Base", "Value", "Values"]
 
@@ -188,6 +188,27 @@ _TRANSFERS: dict[tuple[str, str], tuple[str, _Transfer]] = {
 }
 
 
+_known: dict[Plan, _Transfer | None] = {}
+
+
+def _transfer(plan: Plan) -> _Transfer | None:
+    """How what an instruction writes follows from what it reads; None where that is not followed."""
+    if plan not in _known:
+        _known[plan] = _looked_up(plan)
+    return _known[plan]
+
+
+def _looked_up(plan: Plan) -> _Transfer | None:
+    match = plan.match
+    if match is None or [use for _, use in plan.uses].count("written") != 1 or ".sat" in match.bindings:
+        return None
+    if match.entry.name == "ld" and match.value(".ss").startswith("param"):
+        return _loaded
+    needed, transfer = _TRANSFERS.get((match.entry.family, match.entry.name), ("", None))
+    packed = ".type" in match.bindings and match.type().lanes > 1
+    return transfer if not packed and {slot.name for slot in plan.slots}.issuperset(needed.split()) else None
+
+
 # ---- registers --------------------------------------------------------------------------------------------------------
 
 
@@ -229,44 +250,37 @@ class Values:
     def _solve(self, wanted: str) -> None:
         """Compute a register and all that it depends on: from nothing upward until no write adds to what is known."""
         makers = self._flow.makers
-        order: dict[str, list[str]] = {}
+        found: dict[str, Value | None] = {}
         waiting = [wanted]
         while waiting:
             name = waiting.pop()
-            if name in order or name in self._known:
+            if name in found or name in self._known:
                 continue
-            order[name] = [source for step in makers.get(name, ()) for source in step.reads]
-            waiting += order[name] if self._followed(name) else []
-        found: dict[str, Value | None] = dict.fromkeys(order)
+            if name not in makers or not self._followed(name):
+                self._known[name] = UNKNOWN
+                continue
+            found[name] = None
+            for step in makers[name]:
+                waiting += step.reads
+        order = list(reversed(found))
         changed = True
         while changed:
             changed = False
-            for name in reversed(order):
-                value = self._joined(name, found)
-                if value != found[name]:
+            for name in order:
+                before, value = found[name], self._joined(name, found)
+                if value is not None and before is not None:
+                    value = _join(before, value)  # what is known only shrinks, so that this ends
+                if value != before:
                     found[name] = value
                     changed = True
         self._known.update((name, UNKNOWN if value is None else value) for name, value in found.items())
 
     def _followed(self, name: str) -> bool:
         """Whether all writes of a register are such that something can be known of it."""
-        return all(self._transfer(step) is not None for step in self._flow.makers.get(name, ()))
-
-    @staticmethod
-    def _transfer(step: Step) -> _Transfer | None:
-        match = step.plan.match
-        if match is None or len(step.writes) != 1 or ".sat" in match.bindings:
-            return None
-        if match.entry.name == "ld" and match.value(".ss").startswith("param"):
-            return _loaded
-        needed, transfer = _TRANSFERS.get((match.entry.family, match.entry.name), ("", None))
-        packed = ".type" in match.bindings and match.type().lanes > 1
-        return transfer if not packed and {slot.name for slot in step.plan.slots}.issuperset(needed.split()) else None
+        return all(len(step.writes) == 1 and _transfer(step.plan) is not None for step in self._flow.makers.get(name, ()))
 
     def _joined(self, name: str, found: Mapping[str, Value | None]) -> Value | None:
         makers = self._flow.makers.get(name, ())
-        if not makers or not self._followed(name):
-            return UNKNOWN
         joined: Value | None = None
         for step in makers:
             value = self._made(step, found)
@@ -276,7 +290,7 @@ class Values:
 
     def _made(self, step: Step, found: Mapping[str, Value | None]) -> Value | None:
         """What a step writes; None while a source is not computed yet."""
-        transfer = self._transfer(step)
+        transfer = _transfer(step.plan)
         assert transfer is not None and isinstance(step.statement, ir.Instruction)
         if transfer is _loaded:
             return self._argument(step)

@@ -22,6 +22,7 @@ from ptxgen.instructions.registry import Match
 from ptxgen.instructions.targets import FIRST_VERSION, Version, lowest_target, spelled
 from ptxgen.instructions.types import Type, u32
 from ptxgen.layouts.expr import Expr, Symbol
+from ptxgen.tracing.lanes import check_lanes, takes_lanes
 from ptxgen.tracing.provenance import Where, here
 
 __all__ = ["Builder", "Region", "Value", "active", "current", "register_class"]
@@ -274,7 +275,7 @@ class Builder:
         active[self.active_threads()] = True
         inner.root.active = None if active.all() else active
         inner.root.divergent = self.divergence()
-        inner.root.elected = self._elected()
+        inner.root.elected = self.elected()
         return inner
 
     def __enter__(self) -> Builder:
@@ -378,6 +379,8 @@ class Builder:
             checked = check(opcode, [given for _, given in operands])
             self.need(checked.match)
             self.need_blocks(checked)
+            if takes_lanes(checked.match):
+                check_lanes(self, checked, guard is not None)
         except InstructionError as error:
             raise error.at(where or here()) from None
         if target is self.prologue:  # ours: no single line of the user's made it
@@ -646,14 +649,15 @@ class Builder:
         active = self.active_threads()
         if len(active) < 2:
             return True
-        return self._elected() and bool(active[0] // 32 == active[-1] // 32)
+        return self.elected() and bool(active[0] // 32 == active[-1] // 32)
 
     def one_a_warp(self) -> bool:
         """Whether at most one thread of each warp runs what stands here."""
         warps = self.active_threads() // 32
-        return self._elected() or bool((warps[1:] > warps[:-1]).all())
+        return self.elected() or bool((warps[1:] > warps[:-1]).all())
 
-    def _elected(self) -> bool:
+    def elected(self) -> bool:
+        """Whether a condition around this place chose one thread of each warp."""
         region: Region | None = self.region
         while region is not None and not region.elected:
             region = region.parent

@@ -114,7 +114,7 @@ def test_init_counts_and_what_is_declared():
         (px.wgmma_commit, ["wgmma.commit_group.sync.aligned;"]),
         (lambda: px.wgmma_wait(1), ["wgmma.wait_group.sync.aligned 1;"]),
         (px.elect, ["elect.sync _|%p0, 0xffffffff;"]),
-        (lambda: px.elect(0xFF), ["elect.sync _|%p0, 0xff;"]),
+        (lambda: px.allow("membermask")(px.elect)(0xFF), ["elect.sync _|%p0, 0xff;"]),
         (lambda: px.warp_uniform(px.tid.x), ["shfl.sync.idx.b32 %r1, %r0, 0, 31, 0xffffffff;"]),
     ],
 )  # fmt: skip
