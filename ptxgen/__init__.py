@@ -31,6 +31,7 @@ _HOMES: dict[str, str] = {
     **dict.fromkeys(("kernel", "Kernel"), "ptxgen.kernels.kernel"),
     **dict.fromkeys(("Tensor", "cdiv", "constexpr", "dim"), "ptxgen.kernels.annotations"),
     "load_ptx": "ptxgen.kernels.foreign",
+    "allow": "ptxgen.lint.switch",
     "func": "ptxgen.kernels.function",
     # inside a kernel
     **dict.fromkeys(("local", "shared"), "ptxgen.tracing.storage"),
@@ -65,6 +66,7 @@ _HOMES: dict[str, str] = {
     **dict.fromkeys(("sreg", "tid", "ntid", "ctaid", "nctaid"), "ptxgen.tracing.specials"),
     # errors
     **dict.fromkeys(("PtxgenError", "LayoutError", "InstructionError", "TraceError"), "ptxgen.errors"),
+    "LintError": "ptxgen.lint.switch",
     "EmulationError": "ptxgen.emulator",
     "ArgumentError": "ptxgen.runtime",
 }  # fmt: skip
