@@ -1,5 +1,5 @@
 # Made by `python -m ptxgen.reference` from the contracts in instructions/; not to be edited.
-# contracts: e235b19dc6d14707
+# contracts: d59b62dd62efc56a
 # ruff: noqa
 from typing import Any
 
@@ -36,738 +36,1508 @@ class _4(_Begun):
  s64: _0
  u32: _0
  u64: _0
-class _5(Opcode):
+class _5(_Begun):
+ e2m1x4: _0
+ e2m3x4: _0
+ e3m2x4: _0
+ e4m3x4: _0
+ e5m2x4: _0
+ ue8m0x4: _0
+class _6(Opcode):
  bf16: _0
  f16: _0
-class _6(_Begun):
+class _7(_Begun):
  f32x2: _0
-class _7(Opcode):
- bf16x2: _6
- f16x2: _6
-class _8(_Begun):
+class _8(Opcode):
+ bf16x2: _7
+ f16x2: _7
+class _9(_Begun):
  f16: _0
  f16x2: _0
  f32: _0
  f32x2: _0
  sat: _1
-class _9(_Begun):
- f32: _0
 class _10(_Begun):
  f32: _0
- f32x2: _0
- sat: _9
 class _11(_Begun):
- f32: _5
-class _12(_Begun):
- f32: _5
- f32x2: _7
- f64: _0
- ftz: _10
- sat: _11
-class _13(_Begun):
- f16: _0
- f16x2: _0
- f32: _5
-class _14(_Begun):
- bf16: _0
- bf16x2: _0
- f16: _0
- f16x2: _0
- f32: _5
- f32x2: _7
- f64: _0
- ftz: _8
- sat: _13
-class _15(_Begun):
- f32x2: _6
-class _16(_Begun):
- f16x2: _15
  f32: _0
  f32x2: _0
- sat: _9
-class _17(_Begun):
- bf16x2: _15
- f32: _5
- f32x2: _7
+ sat: _10
+class _12(_Begun):
+ f32: _6
+class _13(_Begun):
+ f32: _6
+ f32x2: _8
  f64: _0
- ftz: _16
- sat: _11
-class _18(_Begun):
+ ftz: _11
+ sat: _12
+class _14(_Begun):
  f16: _0
  f16x2: _0
- f32: _5
+ f32: _6
+class _15(_Begun):
+ e4m3x4: _5
+ e5m2x4: _5
+class _16(_Begun):
+ bf16: _0
+ bf16x2: _0
+ e4m3x4: _5
+ e5m2x4: _5
+ f16: _0
+ f16x2: _0
+ f32: _6
+ f32x2: _8
+ f64: _0
+ ftz: _9
+ sat: _14
+ satfinite: _15
+class _17(_Begun):
+ f32x2: _7
+class _18(_Begun):
+ f16x2: _17
+ f32: _0
+ f32x2: _0
+ sat: _10
+class _19(_Begun):
+ bf16x2: _17
+ f32: _6
+ f32x2: _8
+ f64: _0
+ ftz: _18
+ sat: _12
+class _20(_Begun):
+ f16: _0
+ f16x2: _0
+ f32: _6
  s16x2: _0
  s32: _0
  s8x4: _0
  u16x2: _0
  u32: _0
  u8x4: _0
-class _19(_Begun):
+class _21(_Begun):
  bf16: _0
  bf16x2: _0
  cc: _4
+ e4m3x4: _5
+ e5m2x4: _5
  f16: _0
  f16x2: _0
- f32: _5
- f32x2: _7
+ f32: _6
+ f32x2: _8
  f64: _0
- ftz: _8
- rm: _12
- rn: _14
- rp: _12
- rz: _17
+ ftz: _9
+ rm: _13
+ rn: _16
+ rp: _13
+ rz: _19
  s16: _0
  s16x2: _0
  s32: _0
  s64: _0
  s8x4: _0
- sat: _18
+ sat: _20
+ satfinite: _15
  u16: _0
  u16x2: _0
  u32: _0
  u64: _0
  u8x4: _0
-class _20(_Begun):
+class _22(_Begun):
  cc: _4
  s32: _0
  s64: _0
  u32: _0
  u64: _0
-class _21(_Begun):
+class _23(_Begun):
+ u32: _0
+ u64: _0
+class _24(_Begun):
  b16: _0
  b32: _0
  b64: _0
  pred: _0
-class _22(_Begun):
- pred: _0
-class _23(_Begun):
- u32: _0
-class _24(_Begun):
- and_: _22
- or_: _22
- popc: _23
 class _25(_Begun):
- arrive: _0
- red: _24
- sync: _0
+ L2__evict_normal: _0
 class _26(_Begun):
- sync: _0
+ bulk_group: _25
 class _27(_Begun):
- arrive: _0
- cta: _25
- red: _24
- sync: _0
- warp: _26
-class _28(Opcode):
- aligned: _0
-class _29(Opcode):
- aligned: _0
- relaxed: _28
- release: _28
-class _30(Opcode):
- acquire: _28
- aligned: _0
+ bulk_group: _25
+ tile: _26
+class _28(_Begun):
+ bulk_group: _25
+ global_: _27
+ tile: _26
+class _29(_Begun):
+ bulk_group: _25
+ tile: _26
+ tile__gather4: _26
+class _30(_Begun):
+ bulk_group: _25
+ global_: _29
+ tile: _26
+ tile__gather4: _26
 class _31(_Begun):
- arrive: _29
- wait: _30
+ bulk_group: _25
+ im2col: _26
+ im2col__w: _26
+ im2col__w__128: _26
+ tile: _26
 class _32(_Begun):
- aligned: _22
- pred: _0
+ bulk_group: _25
+ global_: _31
+ im2col: _26
+ im2col__w: _26
+ im2col__w__128: _26
+ tile: _26
 class _33(_Begun):
- aligned: _23
- u32: _0
+ _1d: _28
+ _2d: _30
+ _3d: _32
+ _4d: _32
+ _5d: _32
 class _34(_Begun):
- and_: _32
- or_: _32
- popc: _33
+ bulk_group: _25
+ global_: _26
+ tensor: _33
 class _35(_Begun):
- arrive: _28
- red: _34
- sync: _28
+ bulk: _34
 class _36(_Begun):
- arrive: _28
- cluster: _31
- cta: _35
- red: _34
- sync: _28
+ L2__evict_normal: _0
+ async_: _35
+ global_: _25
 class _37(_Begun):
+ f32: _0
+ f64: _0
+ s32: _0
+ u32: _0
+ u64: _0
+ v2: _10
+ v4: _10
+class _38(_Begun):
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+class _39(_Begun):
+ bf16: _0
+ f16: _0
+class _40(_Begun):
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ v2: _38
+ v4: _38
+ v8: _39
+class _41(_Begun):
+ L2__cache_hint: _40
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ v2: _38
+ v4: _38
+ v8: _39
+class _42(_Begun):
+ L2__cache_hint: _37
+ f32: _0
+ f64: _0
+ noftz: _41
+ s32: _0
+ u32: _0
+ u64: _0
+ v2: _10
+ v4: _10
+class _43(_Begun):
  b32: _0
  b64: _0
-class _38(_Begun):
+class _44(_Begun):
+ L2__cache_hint: _43
+ b32: _0
+ b64: _0
+class _45(_Begun):
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+class _46(_Begun):
+ u32: _0
+class _47(_Begun):
+ L2__cache_hint: _46
+ u32: _0
+class _48(_Begun):
+ b128: _0
+ b32: _0
+ b64: _0
+class _49(_Begun):
+ L2__cache_hint: _48
+ b128: _0
+ b32: _0
+ b64: _0
+class _50(_Begun):
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+class _51(_Begun):
+ v2: _50
+ v4: _50
+ v8: _39
+class _52(_Begun):
+ L2__cache_hint: _51
+ v2: _50
+ v4: _50
+ v8: _39
+class _53(_Begun):
+ L2__cache_hint: _4
+ noftz: _52
+ s32: _0
+ s64: _0
+ u32: _0
+ u64: _0
+class _54(_Begun):
+ add: _42
+ and_: _44
+ cas: _45
+ dec: _47
+ exch: _49
+ inc: _47
+ max: _53
+ min: _53
+ or_: _44
+ xor: _44
+class _55(_Begun):
+ f32: _0
+ f64: _0
+ noftz: _38
+ s32: _0
+ u32: _0
+ u64: _0
+class _56(_Begun):
+ add: _55
+ and_: _43
+ cas: _45
+ dec: _46
+ exch: _48
+ inc: _46
+ max: _4
+ min: _4
+ or_: _43
+ xor: _43
+class _57(_Begun):
+ add: _42
+ and_: _44
+ cas: _45
+ dec: _47
+ exch: _49
+ global_: _54
+ inc: _47
+ max: _53
+ min: _53
+ or_: _44
+ shared: _56
+ shared__cluster: _56
+ shared__cta: _56
+ xor: _44
+class _58(_Begun):
+ add: _42
+ and_: _44
+ cas: _45
+ cluster: _57
+ cta: _57
+ dec: _47
+ exch: _49
+ global_: _54
+ gpu: _57
+ inc: _47
+ max: _53
+ min: _53
+ or_: _44
+ shared: _56
+ shared__cluster: _56
+ shared__cta: _56
+ sys: _57
+ xor: _44
+class _59(_Begun):
+ f32: _0
+ f64: _0
+ s32: _0
+ u32: _0
+ u64: _0
+class _60(_Begun):
+ f32: _0
+ f64: _0
+ global_: _59
+ s32: _0
+ shared: _59
+ shared__cluster: _59
+ shared__cta: _59
+ u32: _0
+ u64: _0
+class _61(_Begun):
+ cluster: _60
+ cta: _60
+ gpu: _60
+ sys: _60
+class _62(_Begun):
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ global_: _38
+ shared: _38
+ shared__cluster: _38
+ shared__cta: _38
+class _63(_Begun):
+ cluster: _62
+ cta: _62
+ gpu: _62
+ sys: _62
+class _64(_Begun):
+ L2__cache_hint: _40
+ acq_rel: _63
+ acquire: _63
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ relaxed: _63
+ release: _63
+ v2: _38
+ v4: _38
+ v8: _39
+class _65(_Begun):
+ L2__cache_hint: _37
+ acq_rel: _61
+ acquire: _61
+ f32: _0
+ f64: _0
+ noftz: _64
+ relaxed: _61
+ release: _61
+ s32: _0
+ u32: _0
+ u64: _0
+ v2: _10
+ v4: _10
+class _66(_Begun):
+ b32: _0
+ b64: _0
+ global_: _43
+ shared: _43
+ shared__cluster: _43
+ shared__cta: _43
+class _67(_Begun):
+ cluster: _66
+ cta: _66
+ gpu: _66
+ sys: _66
+class _68(_Begun):
+ L2__cache_hint: _43
+ acq_rel: _67
+ acquire: _67
+ b32: _0
+ b64: _0
+ relaxed: _67
+ release: _67
+class _69(_Begun):
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ global_: _45
+ shared: _45
+ shared__cluster: _45
+ shared__cta: _45
+class _70(_Begun):
+ cluster: _69
+ cta: _69
+ gpu: _69
+ sys: _69
+class _71(_Begun):
+ acq_rel: _70
+ acquire: _70
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ relaxed: _70
+ release: _70
+class _72(_Begun):
+ global_: _46
+ shared: _46
+ shared__cluster: _46
+ shared__cta: _46
+ u32: _0
+class _73(_Begun):
+ cluster: _72
+ cta: _72
+ gpu: _72
+ sys: _72
+class _74(_Begun):
+ L2__cache_hint: _46
+ acq_rel: _73
+ acquire: _73
+ relaxed: _73
+ release: _73
+ u32: _0
+class _75(_Begun):
+ b128: _0
+ b32: _0
+ b64: _0
+ global_: _48
+ shared: _48
+ shared__cluster: _48
+ shared__cta: _48
+class _76(_Begun):
+ cluster: _75
+ cta: _75
+ gpu: _75
+ sys: _75
+class _77(_Begun):
+ L2__cache_hint: _48
+ acq_rel: _76
+ acquire: _76
+ b128: _0
+ b32: _0
+ b64: _0
+ relaxed: _76
+ release: _76
+class _78(_Begun):
+ add: _59
+ and_: _43
+ cas: _45
+ dec: _46
+ exch: _48
+ inc: _46
+ max: _4
+ min: _4
+ or_: _43
+ xor: _43
+class _79(_Begun):
+ add: _42
+ and_: _44
+ cas: _45
+ cluster: _78
+ cta: _78
+ dec: _47
+ exch: _49
+ gpu: _78
+ inc: _47
+ max: _53
+ min: _53
+ or_: _44
+ sys: _78
+ xor: _44
+class _80(_Begun):
+ global_: _4
+ s32: _0
+ s64: _0
+ shared: _4
+ shared__cluster: _4
+ shared__cta: _4
+ u32: _0
+ u64: _0
+class _81(_Begun):
+ cluster: _80
+ cta: _80
+ gpu: _80
+ sys: _80
+class _82(_Begun):
+ L2__cache_hint: _4
+ acq_rel: _81
+ acquire: _81
+ noftz: _52
+ relaxed: _81
+ release: _81
+ s32: _0
+ s64: _0
+ u32: _0
+ u64: _0
+class _83(_Begun):
+ add: _55
+ and_: _43
+ cas: _45
+ cluster: _78
+ cta: _78
+ dec: _46
+ exch: _48
+ gpu: _78
+ inc: _46
+ max: _4
+ min: _4
+ or_: _43
+ sys: _78
+ xor: _43
+class _84(_Begun):
+ acq_rel: _58
+ acquire: _58
+ add: _65
+ and_: _68
+ cas: _71
+ cluster: _57
+ cta: _57
+ dec: _74
+ exch: _77
+ global_: _79
+ gpu: _57
+ inc: _74
+ max: _82
+ min: _82
+ or_: _68
+ relaxed: _58
+ release: _58
+ shared: _83
+ shared__cluster: _83
+ shared__cta: _83
+ sys: _57
+ xor: _68
+class _85(_Begun):
+ pred: _0
+class _86(_Begun):
+ and_: _85
+ or_: _85
+ popc: _46
+class _87(_Begun):
+ arrive: _0
+ red: _86
+ sync: _0
+class _88(_Begun):
+ sync: _0
+class _89(_Begun):
+ arrive: _0
+ cta: _87
+ red: _86
+ sync: _0
+ warp: _88
+class _90(Opcode):
+ aligned: _0
+class _91(Opcode):
+ aligned: _0
+ relaxed: _90
+ release: _90
+class _92(Opcode):
+ acquire: _90
+ aligned: _0
+class _93(_Begun):
+ arrive: _91
+ wait: _92
+class _94(_Begun):
+ aligned: _85
+ pred: _0
+class _95(_Begun):
+ aligned: _46
+ u32: _0
+class _96(_Begun):
+ and_: _94
+ or_: _94
+ popc: _95
+class _97(_Begun):
+ arrive: _90
+ red: _96
+ sync: _90
+class _98(_Begun):
+ arrive: _90
+ cluster: _93
+ cta: _97
+ red: _96
+ sync: _90
+class _99(_Begun):
  s32: _0
  s64: _0
  shiftamt: _4
  u32: _0
  u64: _0
-class _39(_Begun):
+class _100(_Begun):
  clamp: _3
  wrap: _3
-class _40(Opcode):
+class _101(Opcode):
  uni: _0
-class _41(_Begun):
- idx: _40
-class _42(_Begun):
+class _102(_Begun):
+ idx: _101
+class _103(_Begun):
  s64: _0
  u64: _0
-class _43(_Begun):
- hi: _42
- lo: _42
-class _44(_Begun):
+class _104(_Begun):
+ hi: _103
+ lo: _103
+class _105(_Begun):
+ b128: _0
+class _106(_Begun):
+ b32: _105
+class _107(_Begun):
+ v4: _106
+class _108(_Begun):
+ pred: _105
+class _109(_Begun):
+ get_first_ctaid: _107
+ get_first_ctaid__x: _106
+ get_first_ctaid__y: _106
+ get_first_ctaid__z: _106
+ is_canceled: _108
+class _110(_Begun):
+ b128: _0
+ multicast__cluster__all: _105
+class _111(_Begun):
+ mbarrier__complete_tx__bytes: _110
+class _112(_Begun):
+ mbarrier__complete_tx__bytes: _110
+ shared__cta: _111
+class _113(_Begun):
+ async_: _112
+class _114(_Begun):
+ query_cancel: _109
+ try_cancel: _113
+class _115(_Begun):
  b16: _0
  b32: _0
  b64: _0
-class _45(_Begun):
- f32: _0
- f64: _0
-class _46(_Begun):
- _2pi: _9
- f32: _0
-class _47(_Begun):
- f32: _0
- ftz: _46
-class _48(_Begun):
- approx: _47
-class _49(Opcode):
- cp_mask: _0
-class _50(Opcode):
- L2__cache_hint: _49
- cp_mask: _0
-class _51(_Begun):
- bulk_group: _50
-class _52(_Begun):
- shared__cta: _51
-class _53(Opcode):
- L2__cache_hint: _0
-class _54(_Begun):
- global_: _53
-class _55(Opcode):
- L2__cache_hint: _0
- tile: _53
-class _56(_Begun):
- global_: _55
-class _57(_Begun):
- L2: _56
-class _58(Opcode):
- L2__cache_hint: _0
- tile: _53
- tile__gather4: _53
-class _59(_Begun):
- global_: _58
-class _60(_Begun):
- L2: _59
-class _61(Opcode):
- L2__cache_hint: _0
- im2col: _53
- im2col__w: _53
- im2col__w__128: _53
- tile: _53
-class _62(_Begun):
- global_: _61
-class _63(_Begun):
- L2: _62
-class _64(_Begun):
- _1d: _57
- _2d: _60
- _3d: _63
- _4d: _63
- _5d: _63
-class _65(_Begun):
- L2: _54
- tensor: _64
-class _66(Opcode):
- L2__cache_hint: _0
- multicast__cluster: _53
-class _67(_Begun):
- mbarrier__complete_tx__bytes: _66
-class _68(_Begun):
- mbarrier__complete_tx__bytes: _0
-class _69(_Begun):
- global_: _67
- shared__cta: _68
-class _70(Opcode):
- ignore_oob: _0
-class _71(Opcode):
- L2__cache_hint: _70
- ignore_oob: _0
-class _72(_Begun):
- mbarrier__complete_tx__bytes: _71
-class _73(_Begun):
- global_: _72
-class _74(_Begun):
- mbarrier__complete_tx__bytes: _66
- tile: _67
-class _75(_Begun):
- global_: _74
-class _76(_Begun):
- shared__cluster: _75
-class _77(_Begun):
- bulk_group: _53
-class _78(_Begun):
- bulk_group: _53
- tile: _77
-class _79(_Begun):
- shared__cta: _78
-class _80(Opcode):
- L2__cache_hint: _0
- cta_group__1: _53
- cta_group__2: _53
-class _81(Opcode):
- L2__cache_hint: _0
- cta_group__1: _53
- cta_group__2: _53
- multicast__cluster: _80
-class _82(_Begun):
- mbarrier__complete_tx__bytes: _81
-class _83(_Begun):
- mbarrier__complete_tx__bytes: _81
- tile: _82
-class _84(_Begun):
- global_: _83
-class _85(_Begun):
- mbarrier__complete_tx__bytes: _80
-class _86(_Begun):
- mbarrier__complete_tx__bytes: _80
- tile: _85
-class _87(_Begun):
- global_: _86
-class _88(_Begun):
- cta_group__1: _76
- cta_group__2: _76
- global_: _79
- shared__cluster: _84
- shared__cta: _87
-class _89(_Begun):
- mbarrier__complete_tx__bytes: _66
- tile: _67
- tile__gather4: _67
-class _90(_Begun):
- global_: _89
-class _91(_Begun):
- shared__cluster: _90
-class _92(_Begun):
- bulk_group: _53
- tile: _77
- tile__scatter4: _77
-class _93(_Begun):
- shared__cta: _92
-class _94(_Begun):
- mbarrier__complete_tx__bytes: _81
- tile: _82
- tile__gather4: _82
-class _95(_Begun):
- global_: _94
-class _96(_Begun):
- mbarrier__complete_tx__bytes: _80
- tile: _85
- tile__gather4: _85
-class _97(_Begun):
- global_: _96
-class _98(_Begun):
- cta_group__1: _91
- cta_group__2: _91
- global_: _93
- shared__cluster: _95
- shared__cta: _97
-class _99(_Begun):
- im2col: _67
- im2col__w: _67
- im2col__w__128: _67
- mbarrier__complete_tx__bytes: _66
- tile: _67
-class _100(_Begun):
- global_: _99
-class _101(_Begun):
- shared__cluster: _100
-class _102(_Begun):
- bulk_group: _53
- im2col_no_offs: _77
- tile: _77
-class _103(_Begun):
- shared__cta: _102
-class _104(_Begun):
- im2col: _82
- im2col__w: _82
- im2col__w__128: _82
- mbarrier__complete_tx__bytes: _81
- tile: _82
-class _105(_Begun):
- global_: _104
-class _106(_Begun):
- im2col: _85
- im2col__w: _85
- im2col__w__128: _85
- mbarrier__complete_tx__bytes: _80
- tile: _85
-class _107(_Begun):
- global_: _106
-class _108(_Begun):
- cta_group__1: _101
- cta_group__2: _101
- global_: _103
- shared__cluster: _105
- shared__cta: _107
-class _109(_Begun):
- _1d: _88
- _2d: _98
- _3d: _108
- _4d: _108
- _5d: _108
-class _110(Opcode):
- read: _0
-class _111(_Begun):
- commit_group: _0
- global_: _52
- prefetch: _65
- shared__cluster: _69
- shared__cta: _73
- tensor: _109
- wait_group: _110
-class _112(Opcode):
- L2__128B: _0
- L2__256B: _0
- L2__64B: _0
-class _113(Opcode):
- L2__128B: _0
- L2__256B: _0
- L2__64B: _0
- L2__cache_hint: _112
-class _114(_Begun):
- global_: _113
-class _115(_Begun):
- shared: _114
- shared__cta: _114
 class _116(_Begun):
- b64: _0
-class _117(_Begun):
- b64: _0
- shared: _116
- shared__cta: _116
-class _118(_Begun):
- b64: _0
- noinc: _117
- shared: _116
- shared__cta: _116
-class _119(_Begun):
- arrive: _118
-class _120(_Begun):
- bulk: _111
- ca: _115
- cg: _115
- commit_group: _0
- mbarrier: _119
- wait_all: _0
- wait_group: _0
-class _121(_Begun):
- bf16: _0
- f16: _0
-class _122(_Begun):
  f32: _0
  f64: _0
- noftz: _121
- s32: _0
- u32: _0
- u64: _0
+class _117(_Begun):
+ _2pi: _10
+ f32: _0
+class _118(_Begun):
+ f32: _0
+ ftz: _117
+class _119(_Begun):
+ approx: _118
+class _120(Opcode):
+ cp_mask: _0
+class _121(Opcode):
+ L2__cache_hint: _120
+ cp_mask: _0
+class _122(_Begun):
+ bulk_group: _121
 class _123(_Begun):
- bf16: _0
- f16: _0
- s32: _0
- s64: _0
- u32: _0
- u64: _0
-class _124(_Begun):
- add: _122
- and_: _37
- dec: _23
- inc: _23
- max: _123
- min: _123
- or_: _37
- xor: _37
+ shared__cta: _122
+class _124(Opcode):
+ L2__cache_hint: _0
+ L2__evict_last: _0
 class _125(_Begun):
- L2__cache_hint: _124
- add: _122
- and_: _37
- dec: _23
- inc: _23
- max: _123
- min: _123
- or_: _37
- xor: _37
-class _126(_Begun):
- bulk_group: _125
-class _127(_Begun):
- shared__cta: _126
-class _128(_Begun):
- s32: _0
- u32: _0
- u64: _0
-class _129(_Begun):
- s32: _0
- u32: _0
+ global_: _124
+class _126(Opcode):
+ override__global_dim: _0
+class _127(Opcode):
+ override__global_address: _126
+class _128(Opcode):
+ L2__cache_hint: _127
+ L2__evict_last: _127
+ override__global_address: _126
+class _129(Opcode):
+ L2__cache_hint: _127
+ L2__evict_last: _127
+ override__global_address: _126
+ tile: _128
 class _130(_Begun):
- add: _128
- and_: _3
- dec: _23
- inc: _23
- max: _129
- min: _129
- or_: _3
- xor: _3
+ global_: _129
 class _131(_Begun):
- mbarrier__complete_tx__bytes: _130
-class _132(_Begun):
- shared__cta: _131
-class _133(_Begun):
- add: _78
- and_: _78
- dec: _78
- inc: _78
- max: _78
- min: _78
- or_: _78
- xor: _78
-class _134(_Begun):
- shared__cta: _133
-class _135(_Begun):
- global_: _134
-class _136(_Begun):
- add: _102
- and_: _102
- dec: _102
- inc: _102
- max: _102
- min: _102
- or_: _102
- xor: _102
-class _137(_Begun):
- shared__cta: _136
+ L2: _130
+class _132(Opcode):
+ override__global_dim_stride: _0
+class _133(Opcode):
+ override__global_address: _132
+class _134(Opcode):
+ L2__cache_hint: _133
+ L2__evict_last: _133
+ override__global_address: _132
+class _135(Opcode):
+ override__global_address: _0
+class _136(Opcode):
+ L2__cache_hint: _135
+ L2__evict_last: _135
+ override__global_address: _0
+class _137(Opcode):
+ L2__cache_hint: _133
+ L2__evict_last: _133
+ override__global_address: _132
+ tile: _134
+ tile__gather4: _136
 class _138(_Begun):
  global_: _137
 class _139(_Begun):
- _1d: _135
- _2d: _135
- _3d: _138
- _4d: _138
- _5d: _138
-class _140(_Begun):
- global_: _127
- shared__cluster: _132
- tensor: _139
+ L2: _138
+class _140(Opcode):
+ L2__cache_hint: _133
+ L2__evict_last: _133
+ im2col: _136
+ im2col__w: _136
+ im2col__w__128: _136
+ override__global_address: _132
+ tile: _134
 class _141(_Begun):
- bulk: _140
+ global_: _140
 class _142(_Begun):
- async_: _141
+ L2: _141
 class _143(_Begun):
- async_: _120
- reduce: _142
+ _1d: _131
+ _2d: _139
+ _3d: _142
+ _4d: _142
+ _5d: _142
 class _144(_Begun):
- L2: _116
+ L2: _125
+ tensor: _143
 class _145(_Begun):
- L2__evict_first: _116
- L2__evict_unchanged: _116
- b64: _0
+ b128: _0
+ cp_mask: _105
 class _146(_Begun):
- L2__evict_first: _145
- L2__evict_last: _145
- L2__evict_normal: _145
- L2__evict_unchanged: _145
+ L2__cache_hint: _145
+ b128: _0
+ cp_mask: _105
 class _147(_Begun):
- L2__evict_first: _145
- L2__evict_last: _145
- L2__evict_normal: _145
- L2__evict_unchanged: _145
- global_: _146
+ bulk_group: _146
 class _148(_Begun):
- cvt: _144
- fractional: _146
- range: _147
+ shared__cta: _147
 class _149(_Begun):
- bf16: _0
- f16: _0
- f32: _0
+ L2__cache_hint: _105
+ b128: _0
 class _150(_Begun):
- bf16: _0
- f16: _0
- f32: _0
- f64: _0
+ L2__cache_hint: _105
+ b128: _0
+ multicast__cluster: _149
+ multicast__cluster__16b: _149
+ multicast__cluster__32b: _149
 class _151(_Begun):
- f16: _0
- f32: _0
+ L2__cache_hint: _105
+ b128: _0
+ mbarrier__report__disabled: _150
+ mbarrier__report__validity__per_16bytes__8: _150
+ mbarrier__report__validity__per_16bytes__80: _150
+ mbarrier__report__validity__per_16bytes__8000: _150
+ mbarrier__report__validity__per_16bytes__80000000: _150
+ mbarrier__report__validity__per_element__ff: _150
+ multicast__cluster: _149
+ multicast__cluster__16b: _149
+ multicast__cluster__32b: _149
 class _152(_Begun):
- f32: _151
- f64: _9
+ mbarrier__complete_tx__bytes: _151
 class _153(_Begun):
- f32: _149
- f64: _9
- sat: _152
+ mbarrier__complete_tx__bytes: _105
 class _154(_Begun):
- s32: _0
+ global_: _152
+ shared__cta: _153
 class _155(_Begun):
- s32: _3
+ b128: _0
+ ignore_oob: _105
 class _156(_Begun):
- s16: _154
- s2: _155
- s4: _155
- s8: _155
- u16: _154
- u2: _155
- u4: _155
- u8: _155
+ L2__cache_hint: _155
+ b128: _0
+ ignore_oob: _105
 class _157(_Begun):
- sat: _156
+ L2__cache_hint: _155
+ b128: _0
+ ignore_oob: _105
+ mbarrier__report__disabled: _156
+ mbarrier__report__validity__per_16bytes__8: _149
+ mbarrier__report__validity__per_16bytes__80: _149
+ mbarrier__report__validity__per_16bytes__8000: _149
+ mbarrier__report__validity__per_16bytes__80000000: _149
+ mbarrier__report__validity__per_element__ff: _149
 class _158(_Begun):
- f16: _0
- f32: _0
- f64: _0
- s16: _0
- s32: _0
- s64: _0
- s8: _0
- u16: _0
- u32: _0
- u64: _0
- u8: _0
+ mbarrier__complete_tx__bytes: _157
 class _159(_Begun):
- bf16: _0
- f32: _0
- f64: _0
- s16: _0
- s32: _0
- s64: _0
- s8: _0
- u16: _0
- u32: _0
- u64: _0
- u8: _0
+ global_: _158
 class _160(_Begun):
- bf16: _0
- f64: _0
- s16: _0
- s32: _0
- s64: _0
- s8: _0
- u16: _0
- u32: _0
- u64: _0
- u8: _0
+ global_: _148
+ shared__cluster: _154
+ shared__cta: _159
 class _161(_Begun):
- bf16: _0
- s16: _0
- s32: _0
- s64: _0
- s8: _0
- u16: _0
- u32: _0
- u64: _0
- u8: _0
+ global_: _152
 class _162(_Begun):
- f64: _0
- s16: _0
- s32: _0
- s64: _0
- s8: _0
- u16: _0
- u32: _0
- u64: _0
- u8: _0
+ global_: _148
+ shared__cluster: _161
+ shared__cta: _159
 class _163(_Begun):
- f16: _9
- f32: _162
-class _164(_Begun):
- bf16: _9
- f16: _9
- f32: _160
- sat: _163
-class _165(_Begun):
- f32: _0
- f64: _0
- s16: _0
- s32: _0
- s64: _0
- s8: _0
- u16: _0
- u32: _0
- u64: _0
- u8: _0
-class _166(_Begun):
- s16: _0
- s32: _0
- s64: _0
- s8: _0
- u16: _0
- u32: _0
- u64: _0
- u8: _0
+ cluster: _160
+ cta: _160
+ gpu: _162
+ sys: _162
+class _164(Opcode):
+ L2__cache_hint: _0
+class _165(Opcode):
+ L2__cache_hint: _0
+ multicast__cluster: _164
+ multicast__cluster__16b: _164
+ multicast__cluster__32b: _164
+class _166(Opcode):
+ L2__cache_hint: _0
+ mbarrier__report__disabled: _165
+ mbarrier__report__validity__per_16bytes__8: _165
+ mbarrier__report__validity__per_16bytes__80: _165
+ mbarrier__report__validity__per_16bytes__8000: _165
+ mbarrier__report__validity__per_16bytes__80000000: _165
+ mbarrier__report__validity__per_element__ff: _165
+ multicast__cluster: _164
+ multicast__cluster__16b: _164
+ multicast__cluster__32b: _164
 class _167(_Begun):
- f16: _165
- f32: _162
- f64: _166
+ mbarrier__complete_tx__bytes: _166
 class _168(_Begun):
- bf16: _158
- f16: _159
- f32: _160
- f64: _161
- ftz: _164
- sat: _167
+ mbarrier__complete_tx__bytes: _0
 class _169(_Begun):
- bf16: _0
-class _170(_Begun):
- f16: _0
-class _171(_Begun):
- f64: _0
-class _172(_Begun):
- f32: _9
- s16: _9
- s32: _9
- s64: _9
- s8: _9
- u16: _9
- u32: _9
- u64: _9
- u8: _9
+ global_: _167
+ shared__cta: _168
+class _170(Opcode):
+ ignore_oob: _0
+class _171(Opcode):
+ L2__cache_hint: _170
+ ignore_oob: _0
+class _172(Opcode):
+ L2__cache_hint: _170
+ ignore_oob: _0
+ mbarrier__report__disabled: _171
+ mbarrier__report__validity__per_16bytes__8: _164
+ mbarrier__report__validity__per_16bytes__80: _164
+ mbarrier__report__validity__per_16bytes__8000: _164
+ mbarrier__report__validity__per_16bytes__80000000: _164
+ mbarrier__report__validity__per_element__ff: _164
 class _173(_Begun):
- f32: _9
- s16: _9
- s32: _9
- s64: _9
- s8: _9
- sat: _172
- u16: _9
- u32: _9
- u64: _9
- u8: _9
+ mbarrier__complete_tx__bytes: _172
 class _174(_Begun):
+ global_: _173
+class _175(_Begun):
+ mbarrier__complete_tx__bytes: _165
+class _176(_Begun):
+ mbarrier__complete_tx__bytes: _165
+ tile: _175
+class _177(_Begun):
+ global_: _176
+class _178(_Begun):
+ shared__cluster: _177
+class _179(Opcode):
+ L2__cache_hint: _127
+ override__global_address: _126
+class _180(_Begun):
+ bulk_group: _179
+class _181(_Begun):
+ bulk_group: _179
+ tile: _180
+class _182(_Begun):
+ shared__cta: _181
+class _183(Opcode):
+ L2__cache_hint: _135
+ override__global_address: _0
+class _184(Opcode):
+ L2__cache_hint: _135
+ cta_group__1: _183
+ cta_group__2: _183
+ override__global_address: _0
+class _185(Opcode):
+ L2__cache_hint: _127
+ cta_group__1: _179
+ cta_group__2: _179
+ override__global_address: _126
+class _186(Opcode):
+ L2__cache_hint: _127
+ cta_group__1: _179
+ cta_group__2: _179
+ multicast__cluster: _184
+ multicast__cluster__16b: _184
+ multicast__cluster__32b: _185
+ override__global_address: _126
+class _187(Opcode):
+ L2__cache_hint: _127
+ cta_group__1: _179
+ cta_group__2: _179
+ mbarrier__report__disabled: _186
+ mbarrier__report__validity__per_16bytes__8: _186
+ mbarrier__report__validity__per_16bytes__80: _186
+ mbarrier__report__validity__per_16bytes__8000: _186
+ mbarrier__report__validity__per_16bytes__80000000: _186
+ mbarrier__report__validity__per_element__ff: _186
+ multicast__cluster: _184
+ multicast__cluster__16b: _184
+ multicast__cluster__32b: _185
+ override__global_address: _126
+class _188(_Begun):
+ mbarrier__complete_tx__bytes: _187
+class _189(_Begun):
+ mbarrier__complete_tx__bytes: _187
+ tile: _188
+class _190(_Begun):
+ global_: _189
+class _191(Opcode):
+ L2__cache_hint: _127
+ cta_group__1: _179
+ cta_group__2: _179
+ mbarrier__report__disabled: _185
+ mbarrier__report__validity__per_16bytes__8: _185
+ mbarrier__report__validity__per_16bytes__80: _185
+ mbarrier__report__validity__per_16bytes__8000: _185
+ mbarrier__report__validity__per_16bytes__80000000: _185
+ mbarrier__report__validity__per_element__ff: _185
+ override__global_address: _126
+class _192(_Begun):
+ mbarrier__complete_tx__bytes: _191
+class _193(_Begun):
+ mbarrier__complete_tx__bytes: _191
+ tile: _192
+class _194(_Begun):
+ global_: _193
+class _195(_Begun):
+ cta_group__1: _178
+ cta_group__2: _178
+ global_: _182
+ shared__cluster: _190
+ shared__cta: _194
+class _196(_Begun):
+ mbarrier__complete_tx__bytes: _165
+ tile: _175
+ tile__gather4: _175
+class _197(_Begun):
+ global_: _196
+class _198(_Begun):
+ shared__cluster: _197
+class _199(Opcode):
+ L2__cache_hint: _133
+ override__global_address: _132
+class _200(_Begun):
+ bulk_group: _199
+class _201(_Begun):
+ bulk_group: _183
+class _202(_Begun):
+ bulk_group: _199
+ tile: _200
+ tile__scatter4: _201
+class _203(_Begun):
+ shared__cta: _202
+class _204(Opcode):
+ L2__cache_hint: _133
+ cta_group__1: _199
+ cta_group__2: _199
+ override__global_address: _132
+class _205(Opcode):
+ L2__cache_hint: _133
+ cta_group__1: _199
+ cta_group__2: _199
+ multicast__cluster: _184
+ multicast__cluster__16b: _184
+ multicast__cluster__32b: _204
+ override__global_address: _132
+class _206(Opcode):
+ L2__cache_hint: _133
+ cta_group__1: _199
+ cta_group__2: _199
+ mbarrier__report__disabled: _205
+ mbarrier__report__validity__per_16bytes__8: _205
+ mbarrier__report__validity__per_16bytes__80: _205
+ mbarrier__report__validity__per_16bytes__8000: _205
+ mbarrier__report__validity__per_16bytes__80000000: _205
+ mbarrier__report__validity__per_element__ff: _205
+ multicast__cluster: _184
+ multicast__cluster__16b: _184
+ multicast__cluster__32b: _204
+ override__global_address: _132
+class _207(_Begun):
+ mbarrier__complete_tx__bytes: _206
+class _208(Opcode):
+ L2__cache_hint: _135
+ cta_group__1: _183
+ cta_group__2: _183
+ multicast__cluster: _184
+ multicast__cluster__16b: _184
+ multicast__cluster__32b: _184
+ override__global_address: _0
+class _209(Opcode):
+ L2__cache_hint: _135
+ cta_group__1: _183
+ cta_group__2: _183
+ mbarrier__report__disabled: _208
+ mbarrier__report__validity__per_16bytes__8: _208
+ mbarrier__report__validity__per_16bytes__80: _208
+ mbarrier__report__validity__per_16bytes__8000: _208
+ mbarrier__report__validity__per_16bytes__80000000: _208
+ mbarrier__report__validity__per_element__ff: _208
+ multicast__cluster: _184
+ multicast__cluster__16b: _184
+ multicast__cluster__32b: _184
+ override__global_address: _0
+class _210(_Begun):
+ mbarrier__complete_tx__bytes: _209
+class _211(_Begun):
+ mbarrier__complete_tx__bytes: _206
+ tile: _207
+ tile__gather4: _210
+class _212(_Begun):
+ global_: _211
+class _213(Opcode):
+ L2__cache_hint: _133
+ cta_group__1: _199
+ cta_group__2: _199
+ mbarrier__report__disabled: _204
+ mbarrier__report__validity__per_16bytes__8: _204
+ mbarrier__report__validity__per_16bytes__80: _204
+ mbarrier__report__validity__per_16bytes__8000: _204
+ mbarrier__report__validity__per_16bytes__80000000: _204
+ mbarrier__report__validity__per_element__ff: _204
+ override__global_address: _132
+class _214(_Begun):
+ mbarrier__complete_tx__bytes: _213
+class _215(Opcode):
+ L2__cache_hint: _135
+ cta_group__1: _183
+ cta_group__2: _183
+ mbarrier__report__disabled: _184
+ mbarrier__report__validity__per_16bytes__8: _184
+ mbarrier__report__validity__per_16bytes__80: _184
+ mbarrier__report__validity__per_16bytes__8000: _184
+ mbarrier__report__validity__per_16bytes__80000000: _184
+ mbarrier__report__validity__per_element__ff: _184
+ override__global_address: _0
+class _216(_Begun):
+ mbarrier__complete_tx__bytes: _215
+class _217(_Begun):
+ mbarrier__complete_tx__bytes: _213
+ tile: _214
+ tile__gather4: _216
+class _218(_Begun):
+ global_: _217
+class _219(_Begun):
+ cta_group__1: _198
+ cta_group__2: _198
+ global_: _203
+ shared__cluster: _212
+ shared__cta: _218
+class _220(_Begun):
+ im2col: _175
+ im2col__w: _175
+ im2col__w__128: _175
+ mbarrier__complete_tx__bytes: _165
+ tile: _175
+class _221(_Begun):
+ global_: _220
+class _222(_Begun):
+ shared__cluster: _221
+class _223(_Begun):
+ bulk_group: _199
+ im2col_no_offs: _201
+ im2col_no_offs__w: _201
+ tile: _200
+class _224(_Begun):
+ shared__cta: _223
+class _225(_Begun):
+ im2col: _210
+ im2col__w: _210
+ im2col__w__128: _210
+ mbarrier__complete_tx__bytes: _206
+ tile: _207
+class _226(_Begun):
+ global_: _225
+class _227(_Begun):
+ im2col: _216
+ im2col__w: _216
+ im2col__w__128: _216
+ mbarrier__complete_tx__bytes: _213
+ tile: _214
+class _228(_Begun):
+ global_: _227
+class _229(_Begun):
+ cta_group__1: _222
+ cta_group__2: _222
+ global_: _224
+ shared__cluster: _226
+ shared__cta: _228
+class _230(_Begun):
+ _1d: _195
+ _2d: _219
+ _3d: _229
+ _4d: _229
+ _5d: _229
+class _231(Opcode):
+ read: _0
+class _232(_Begun):
+ global_: _123
+ shared__cluster: _169
+ shared__cta: _174
+class _233(_Begun):
+ commit_group: _0
+ global_: _123
+ prefetch: _144
+ relaxed: _163
+ shared__cluster: _169
+ shared__cta: _174
+ tensor: _230
+ wait_group: _231
+ weak: _232
+class _234(Opcode):
+ L2__128B: _0
+ L2__256B: _0
+ L2__64B: _0
+class _235(Opcode):
+ L2__128B: _0
+ L2__256B: _0
+ L2__64B: _0
+ L2__cache_hint: _234
+class _236(_Begun):
+ global_: _235
+class _237(_Begun):
+ shared: _236
+ shared__cta: _236
+class _238(_Begun):
+ b64: _0
+class _239(_Begun):
+ b64: _0
+ shared: _238
+ shared__cta: _238
+class _240(_Begun):
+ b64: _0
+ noinc: _239
+ shared: _238
+ shared__cta: _238
+class _241(_Begun):
+ arrive: _240
+class _242(_Begun):
+ bulk: _233
+ ca: _237
+ cg: _237
+ commit_group: _0
+ mbarrier: _241
+ wait_all: _0
+ wait_group: _0
+class _243(_Begun):
+ bf16: _0
+ f16: _0
+ f32: _0
+class _244(_Begun):
+ f32: _0
+ f64: _0
+ noftz: _243
+ s32: _0
+ u32: _0
+ u64: _0
+class _245(_Begun):
+ bf16: _0
+ f16: _0
+ s32: _0
+ s64: _0
+ u32: _0
+ u64: _0
+class _246(_Begun):
+ add: _244
+ and_: _43
+ dec: _46
+ inc: _46
+ max: _245
+ min: _245
+ or_: _43
+ xor: _43
+class _247(_Begun):
+ L2__cache_hint: _246
+ add: _244
+ and_: _43
+ dec: _46
+ inc: _46
+ max: _245
+ min: _245
+ or_: _43
+ xor: _43
+class _248(_Begun):
+ bulk_group: _247
+class _249(_Begun):
+ shared__cta: _248
+class _250(_Begun):
+ s32: _0
+ u32: _0
+ u64: _0
+class _251(_Begun):
+ s32: _0
+ u32: _0
+class _252(_Begun):
+ add: _250
+ and_: _3
+ dec: _46
+ inc: _46
+ max: _251
+ min: _251
+ or_: _3
+ xor: _3
+class _253(_Begun):
+ mbarrier__complete_tx__bytes: _252
+class _254(_Begun):
+ shared__cta: _253
+class _255(_Begun):
+ global_: _249
+ shared__cluster: _254
+class _256(_Begun):
+ global_: _249
+class _257(_Begun):
+ cluster: _255
+ cta: _255
+ gpu: _256
+ sys: _256
+class _258(_Begun):
+ add: _181
+ and_: _181
+ dec: _181
+ inc: _181
+ max: _181
+ min: _181
+ or_: _181
+ xor: _181
+class _259(_Begun):
+ shared__cta: _258
+class _260(_Begun):
+ global_: _259
+class _261(_Begun):
+ bulk_group: _199
+ tile: _200
+class _262(_Begun):
+ add: _261
+ and_: _261
+ dec: _261
+ inc: _261
+ max: _261
+ min: _261
+ or_: _261
+ xor: _261
+class _263(_Begun):
+ shared__cta: _262
+class _264(_Begun):
+ global_: _263
+class _265(_Begun):
+ add: _223
+ and_: _223
+ dec: _223
+ inc: _223
+ max: _223
+ min: _223
+ or_: _223
+ xor: _223
+class _266(_Begun):
+ shared__cta: _265
+class _267(_Begun):
+ global_: _266
+class _268(_Begun):
+ _1d: _260
+ _2d: _264
+ _3d: _267
+ _4d: _267
+ _5d: _267
+class _269(_Begun):
+ global_: _249
+ relaxed: _257
+ shared__cluster: _254
+ tensor: _268
+class _270(_Begun):
+ bulk: _269
+class _271(_Begun):
+ async_: _270
+class _272(_Begun):
+ async_: _242
+ reduce: _271
+class _273(_Begun):
+ L2: _238
+class _274(_Begun):
+ L2__evict_first: _238
+ L2__evict_unchanged: _238
+ b64: _0
+class _275(_Begun):
+ L2__evict_first: _274
+ L2__evict_last: _274
+ L2__evict_normal: _274
+ L2__evict_unchanged: _274
+class _276(_Begun):
+ L2__evict_first: _274
+ L2__evict_last: _274
+ L2__evict_normal: _274
+ L2__evict_unchanged: _274
+ fabric: _275
+ global_: _275
+class _277(_Begun):
+ cvt: _273
+ fractional: _275
+ range: _276
+class _278(_Begun):
+ bf16: _0
  f16: _0
  f32: _0
  f64: _0
-class _175(_Begun):
- f16: _170
- f32: _9
- f64: _171
- s16: _174
- s32: _174
- s64: _174
- s8: _174
- u16: _174
- u32: _174
- u64: _174
- u8: _174
-class _176(_Begun):
- bf16: _169
- f16: _170
- f32: _9
- f64: _171
- ftz: _173
- s16: _150
- s32: _150
- s64: _150
- s8: _150
- sat: _175
- u16: _150
- u32: _150
- u64: _150
- u8: _150
-class _177(_Begun):
+class _279(_Begun):
+ f16: _0
+ f32: _0
+class _280(_Begun):
+ f32: _279
+ f64: _10
+class _281(_Begun):
+ f32: _243
+ f64: _10
+ sat: _280
+class _282(_Begun):
+ s32: _0
+class _283(_Begun):
+ s32: _3
+class _284(_Begun):
+ s16: _282
+ s2: _283
+ s4: _283
+ s8: _283
+ u16: _282
+ u2: _283
+ u4: _283
+ u8: _283
+class _285(_Begun):
+ sat: _284
+class _286(_Begun):
+ f16: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+class _287(_Begun):
+ bf16: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+class _288(_Begun):
+ bf16: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+class _289(_Begun):
+ bf16: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+class _290(_Begun):
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+class _291(_Begun):
+ f16: _10
+ f32: _290
+class _292(_Begun):
+ bf16: _10
+ f16: _10
+ f32: _288
+ sat: _291
+class _293(_Begun):
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+class _294(_Begun):
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+class _295(_Begun):
+ f16: _293
+ f32: _290
+ f64: _294
+class _296(_Begun):
+ bf16: _286
+ f16: _287
+ f32: _288
+ f64: _289
+ ftz: _292
+ sat: _295
+class _297(_Begun):
+ bf16: _0
+class _298(_Begun):
+ f16: _0
+class _299(_Begun):
+ f64: _0
+class _300(_Begun):
+ f32: _10
+ s16: _10
+ s32: _10
+ s64: _10
+ s8: _10
+ u16: _10
+ u32: _10
+ u64: _10
+ u8: _10
+class _301(_Begun):
+ f32: _10
+ s16: _10
+ s32: _10
+ s64: _10
+ s8: _10
+ sat: _300
+ u16: _10
+ u32: _10
+ u64: _10
+ u8: _10
+class _302(_Begun):
+ f16: _0
+ f32: _0
+ f64: _0
+class _303(_Begun):
+ f16: _298
+ f32: _10
+ f64: _299
+ s16: _302
+ s32: _302
+ s64: _302
+ s8: _302
+ u16: _302
+ u32: _302
+ u64: _302
+ u8: _302
+class _304(_Begun):
+ bf16: _297
+ f16: _298
+ f32: _10
+ f64: _299
+ ftz: _301
+ s16: _278
+ s32: _278
+ s64: _278
+ s8: _278
+ sat: _303
+ u16: _278
+ u32: _278
+ u64: _278
+ u8: _278
+class _305(_Begun):
  e2m1x2: _0
  e2m3x2: _0
  e3m2x2: _0
@@ -776,14 +1546,20 @@ class _177(_Begun):
  f32: _0
  s2f6x2: _0
  ue8m0x2: _0
-class _178(_Begun):
+class _306(_Begun):
  e2m1x2: _0
  e2m3x2: _0
  e3m2x2: _0
  e4m3x2: _0
  e5m2x2: _0
  f32: _0
-class _179(_Begun):
+class _307(_Begun):
+ bf16: _10
+ bf16x2: _10
+ f16: _10
+ f16x2: _10
+ tf32: _10
+class _308(_Begun):
  e2m1x2: _0
  e2m3x2: _0
  e3m2x2: _0
@@ -791,177 +1567,240 @@ class _179(_Begun):
  e5m2x2: _0
  f32: _0
  s2f6x2: _0
-class _180(_Begun):
+class _309(_Begun):
  bf16x2: _0
  f16x2: _0
  f32: _0
-class _181(_Begun):
+class _310(_Begun):
+ bf16: _10
+ bf16x2: _10
+ f16: _10
+ f16x2: _10
+class _311(_Begun):
  bf16x2: _0
  f32: _0
-class _182(_Begun):
- bf16: _9
- bf16x2: _179
- e2m1x2: _180
- e2m3x2: _180
- e3m2x2: _180
- e4m3x2: _180
- e5m2x2: _180
- f16: _9
- f16x2: _9
- s2f6x2: _181
- tf32: _9
-class _183(_Begun):
+class _312(_Begun):
+ bf16: _10
+ bf16x2: _308
+ e2m1x2: _309
+ e2m3x2: _309
+ e3m2x2: _309
+ e4m3x2: _309
+ e5m2x2: _309
+ f16: _10
+ f16x2: _10
+ pzo: _310
+ s2f6x2: _311
+ tf32: _10
+class _313(_Begun):
  e2m1x2: _0
  e2m3x2: _0
  e3m2x2: _0
  e4m3x2: _0
  e5m2x2: _0
  s2f6x2: _0
-class _184(_Begun):
- bf16x2: _183
-class _185(_Begun):
- bf16: _9
- bf16x2: _179
- f16: _9
- f16x2: _178
- satfinite: _182
- scaled__n2__ue8m0: _184
- tf32: _9
-class _186(_Begun):
- bf16x2: _183
- s2f6x2: _181
-class _187(_Begun):
- bf16x2: _183
- e2m1x2: _180
- e2m3x2: _180
- e3m2x2: _180
- e4m3x2: _180
- e5m2x2: _180
- s2f6x2: _181
- scaled__n2__ue8m0: _186
- tf32: _9
-class _188(_Begun):
- bf16: _9
- bf16x2: _179
- e2m1x2: _180
- e2m3x2: _180
- e3m2x2: _180
- e4m3x2: _180
- e5m2x2: _180
- f16: _9
- f16x2: _9
- relu: _187
- s2f6x2: _181
- scaled__n2__ue8m0: _186
- tf32: _9
-class _189(_Begun):
- bf16: _158
- bf16x2: _177
- f16: _159
- f16x2: _178
- f32: _160
- f64: _161
- ftz: _164
- relu: _185
- sat: _167
- satfinite: _188
- scaled__n2__ue8m0: _184
- tf32: _9
-class _190(_Begun):
- tf32: _9
-class _191(_Begun):
- satfinite: _190
- tf32: _9
-class _192(_Begun):
- ue8m0x2: _181
-class _193(_Begun):
- bf16: _158
- f16: _159
- f32: _160
- f64: _161
- ftz: _164
- sat: _167
- satfinite: _192
- ue8m0x2: _181
-class _194(_Begun):
- bf16x2: _9
- e2m1x4: _9
- e2m3x4: _9
- e3m2x4: _9
- e4m3x4: _9
- e5m2x4: _9
- f16x2: _9
-class _195(_Begun):
- bf16x2: _9
- f16x2: _9
- satfinite: _194
-class _196(_Begun):
- e2m1x4: _9
- e2m3x4: _9
- e3m2x4: _9
- e4m3x4: _9
- e5m2x4: _9
-class _197(_Begun):
- bf16x2: _9
- e2m1x4: _9
- e2m3x4: _9
- e3m2x4: _9
- e4m3x4: _9
- e5m2x4: _9
- f16x2: _9
- relu: _196
-class _198(_Begun):
- bf16x2: _9
- f16x2: _9
- relu: _195
- satfinite: _197
-class _199(_Begun):
- bf16: _9
- bf16x2: _9
- f16: _9
- f16x2: _9
- tf32: _9
-class _200(_Begun):
- bf16: _9
- bf16x2: _9
- f16: _9
- f16x2: _9
- satfinite: _199
- tf32: _9
-class _201(_Begun):
- bf16: _9
- bf16x2: _9
- f16: _9
- f16x2: _9
- relu: _190
- tf32: _9
- ue8m0x2: _181
-class _202(_Begun):
- bf16: _158
- bf16x2: _9
- f16: _159
- f16x2: _9
- f32: _160
- f64: _161
- ftz: _164
- relu: _200
- sat: _167
- satfinite: _201
- tf32: _9
- ue8m0x2: _181
-class _203(_Begun):
+class _314(_Begun):
+ bf16x2: _313
+class _315(_Begun):
+ bf16: _10
+ bf16x2: _308
+ f16: _10
+ f16x2: _306
+ pzo: _307
+ satfinite: _312
+ scaled__n2__ue8m0: _314
+ tf32: _10
+class _316(_Begun):
+ e2m1x2: _309
+ e2m3x2: _309
+ e3m2x2: _309
+ e4m3x2: _309
+ e5m2x2: _309
+class _317(_Begun):
+ bf16: _10
+ bf16x2: _10
+ e2m1x2: _309
+ e2m3x2: _309
+ e3m2x2: _309
+ e4m3x2: _309
+ e5m2x2: _309
+ f16: _10
+ f16x2: _10
+ scaled__n1__ue8m0: _316
+ tf32: _10
+class _318(_Begun):
+ e2m1x2: _309
+ e2m3x2: _309
+ e3m2x2: _309
+ e4m3x2: _309
+ e5m2x2: _309
+ scaled__n1__ue8m0: _316
+ tf32: _10
+class _319(_Begun):
+ bf16x2: _313
+ s2f6x2: _311
+class _320(_Begun):
+ bf16x2: _313
+ e2m1x2: _309
+ e2m3x2: _309
+ e3m2x2: _309
+ e4m3x2: _309
+ e5m2x2: _309
+ pzo: _318
+ s2f6x2: _311
+ scaled__n1__ue8m0: _316
+ scaled__n2__ue8m0: _319
+ tf32: _10
+class _321(_Begun):
+ bf16: _10
+ bf16x2: _308
+ e2m1x2: _309
+ e2m3x2: _309
+ e3m2x2: _309
+ e4m3x2: _309
+ e5m2x2: _309
+ f16: _10
+ f16x2: _10
+ pzo: _317
+ relu: _320
+ s2f6x2: _311
+ scaled__n1__ue8m0: _316
+ scaled__n2__ue8m0: _319
+ tf32: _10
+class _322(_Begun):
+ bf16: _286
+ bf16x2: _305
+ f16: _287
+ f16x2: _306
+ f32: _288
+ f64: _289
+ ftz: _292
+ pzo: _307
+ relu: _315
+ sat: _295
+ satfinite: _321
+ scaled__n2__ue8m0: _314
+ tf32: _10
+class _323(_Begun):
+ tf32: _10
+class _324(_Begun):
+ satfinite: _323
+ tf32: _10
+class _325(_Begun):
+ ue8m0x2: _311
+class _326(_Begun):
+ bf16: _286
+ f16: _287
+ f32: _288
+ f64: _289
+ ftz: _292
+ sat: _295
+ satfinite: _325
+ ue8m0x2: _311
+class _327(_Begun):
+ bf16x2: _10
+ e2m1x4: _10
+ e2m3x4: _10
+ e3m2x4: _10
+ e4m3x4: _10
+ e5m2x4: _10
+ f16x2: _10
+class _328(_Begun):
+ bf16x2: _10
+ f16x2: _10
+ satfinite: _327
+class _329(_Begun):
+ e2m1x4: _10
+ e2m3x4: _10
+ e3m2x4: _10
+ e4m3x4: _10
+ e5m2x4: _10
+class _330(_Begun):
+ bf16x2: _10
+ e2m1x4: _10
+ e2m3x4: _10
+ e3m2x4: _10
+ e4m3x4: _10
+ e5m2x4: _10
+ f16x2: _10
+ relu: _329
+class _331(_Begun):
+ bf16x2: _10
+ f16x2: _10
+ relu: _328
+ satfinite: _330
+class _332(_Begun):
+ bf16: _10
+ bf16x2: _10
+ f16: _10
+ f16x2: _10
+ pzo: _310
+ tf32: _10
+class _333(_Begun):
+ bf16: _10
+ bf16x2: _10
+ f16: _10
+ f16x2: _10
+ pzo: _307
+ satfinite: _332
+ tf32: _10
+class _334(_Begun):
+ s2f6x2: _311
+class _335(_Begun):
+ e2m1x2: _309
+ e2m3x2: _309
+ e3m2x2: _309
+ e4m3x2: _309
+ e5m2x2: _309
+ pzo: _318
+ s2f6x2: _311
+ scaled__n1__ue8m0: _316
+ scaled__n2__ue8m0: _334
+ tf32: _10
+class _336(_Begun):
+ bf16: _10
+ bf16x2: _10
+ e2m1x2: _309
+ e2m3x2: _309
+ e3m2x2: _309
+ e4m3x2: _309
+ e5m2x2: _309
+ f16: _10
+ f16x2: _10
+ pzo: _317
+ relu: _335
+ s2f6x2: _311
+ scaled__n1__ue8m0: _316
+ scaled__n2__ue8m0: _334
+ tf32: _10
+ ue8m0x2: _311
+class _337(_Begun):
+ bf16: _286
+ bf16x2: _10
+ f16: _287
+ f16x2: _10
+ f32: _288
+ f64: _289
+ ftz: _292
+ pzo: _307
+ relu: _333
+ sat: _295
+ satfinite: _336
+ tf32: _10
+ ue8m0x2: _311
+class _338(_Begun):
  s32: _0
  s64: _0
  u16: _0
  u32: _0
  u64: _0
-class _204(_Begun):
+class _339(_Begun):
  s64: _0
  u32: _0
  u64: _0
-class _205(_Begun):
+class _340(_Begun):
  u64: _0
-class _206(_Begun):
+class _341(_Begun):
  s16: _0
  s32: _0
  s64: _0
@@ -969,25 +1808,25 @@ class _206(_Begun):
  u32: _0
  u64: _0
  u8: _0
-class _207(_Begun):
+class _342(_Begun):
  s16: _0
  s32: _0
  s64: _0
  s8: _0
  u32: _0
  u64: _0
-class _208(_Begun):
+class _343(_Begun):
  s16: _0
  s32: _0
  s64: _0
  s8: _0
  u64: _0
-class _209(_Begun):
+class _344(_Begun):
  s16: _0
  s32: _0
  s64: _0
  s8: _0
-class _210(_Begun):
+class _345(_Begun):
  s16: _0
  s32: _0
  s64: _0
@@ -995,209 +1834,543 @@ class _210(_Begun):
  u16: _0
  u32: _0
  u64: _0
-class _211(_Begun):
- f16: _170
- f32: _151
- f64: _174
- s16: _203
- s32: _204
- s64: _205
- s8: _206
- u16: _207
- u32: _208
- u64: _209
- u8: _210
-class _212(_Begun):
- bf16: _121
- f16: _121
- f32: _149
- f64: _150
- ftz: _153
- pack: _157
- rm: _168
- rmi: _176
- rn: _189
- rna: _191
- rni: _176
- rp: _193
- rpi: _176
- rs: _198
- rz: _202
- rzi: _176
- s16: _166
- s32: _166
- s64: _166
- s8: _166
- sat: _211
- u16: _166
- u32: _166
- u64: _166
- u8: _166
-class _213(_Begun):
- const: _205
- global_: _205
- local: _205
- param: _205
- param__entry: _205
- shared: _205
- shared__cluster: _205
- shared__cta: _205
-class _214(_Begun):
- const: _205
- global_: _205
- local: _205
- param: _205
- param__entry: _205
- shared: _205
- shared__cluster: _205
- shared__cta: _205
- to: _213
-class _215(_Begun):
+class _346(_Begun):
+ f16: _298
+ f32: _279
+ f64: _302
+ s16: _338
+ s32: _339
+ s64: _340
+ s8: _341
+ u16: _342
+ u32: _343
+ u64: _344
+ u8: _345
+class _347(_Begun):
+ bf16: _39
+ f16: _39
+ f32: _243
+ f64: _278
+ ftz: _281
+ pack: _285
+ rm: _296
+ rmi: _304
+ rn: _322
+ rna: _324
+ rni: _304
+ rp: _326
+ rpi: _304
+ rs: _331
+ rz: _337
+ rzi: _304
+ s16: _294
+ s32: _294
+ s64: _294
+ s8: _294
+ sat: _346
+ u16: _294
+ u32: _294
+ u64: _294
+ u8: _294
+class _348(_Begun):
+ const: _340
+ global_: _340
+ local: _340
+ param: _340
+ param__entry: _340
+ shared: _340
+ shared__cluster: _340
+ shared__cta: _340
+class _349(_Begun):
+ const: _340
+ global_: _340
+ local: _340
+ param: _340
+ param__entry: _340
+ shared: _340
+ shared__cluster: _340
+ shared__cta: _340
+ to: _348
+class _350(_Begun):
+ L2: _0
+class _351(_Begun):
+ L2: _0
+ global_: _350
+class _352(_Begun):
  f32: _0
- ftz: _9
-class _216(_Begun):
+ ftz: _10
+class _353(_Begun):
  f32: _0
  f64: _0
- ftz: _9
-class _217(_Begun):
- approx: _215
- full: _215
- rm: _216
- rn: _216
- rp: _216
- rz: _216
+ ftz: _10
+class _354(_Begun):
+ approx: _352
+ full: _352
+ rm: _353
+ rn: _353
+ rp: _353
+ rz: _353
  s16: _0
  s32: _0
  s64: _0
  u16: _0
  u32: _0
  u64: _0
-class _218(_Begun):
- s32: _129
- u32: _129
-class _219(_Begun):
- hi: _218
- lo: _218
-class _220(_Begun):
+class _355(_Begun):
+ s32: _251
+ u32: _251
+class _356(_Begun):
+ hi: _355
+ lo: _355
+class _357(_Begun):
  bf16: _0
  bf16x2: _0
  f32: _0
-class _221(_Begun):
+class _358(_Begun):
  f16: _0
  f16x2: _0
  f32: _0
- ftz: _220
-class _222(_Begun):
- approx: _221
-class _223(_Begun):
+ ftz: _357
+class _359(_Begun):
+ approx: _358
+class _360(Opcode):
+ commit_group: _0
+ op_restrict__fetching: _0
+class _361(_Begun):
+ bf16x2: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ u32: _0
+ u64: _0
+class _362(_Begun):
+ bf16x2: _0
+ f16x2: _0
+ s32: _0
+ s64: _0
+ u32: _0
+ u64: _0
+class _363(_Begun):
+ add: _361
+ and_: _43
+ cas: _48
+ exch: _48
+ max: _362
+ min: _362
+ or_: _43
+ xor: _43
+class _364(_Begun):
+ sys: _363
+class _365(_Begun):
+ relaxed: _364
+class _366(_Begun):
+ L2__cache_hint: _365
+ relaxed: _364
+class _367(_Begun):
+ mbarrier__report__fabric: _366
+class _368(_Begun):
+ mbarrier__complete_tx__16B: _367
+class _369(_Begun):
+ shared__cta: _368
+class _370(_Begun):
+ async_: _369
+class _371(_Begun):
+ sys: _105
+class _372(_Begun):
+ relaxed: _371
+class _373(_Begun):
+ L2__cache_hint: _372
+ relaxed: _371
+class _374(_Begun):
+ mbarrier__report__fabric: _373
+class _375(_Begun):
+ mbarrier__complete_tx__bytes: _374
+class _376(_Begun):
+ override__global_address: _126
+class _377(_Begun):
+ b128: _376
+class _378(_Begun):
+ sys: _377
+class _379(_Begun):
+ relaxed: _378
+class _380(_Begun):
+ L2__cache_hint: _379
+ relaxed: _378
+class _381(_Begun):
+ mbarrier__report__fabric: _380
+class _382(_Begun):
+ mbarrier__complete_tx__bytes: _381
+class _383(_Begun):
+ mbarrier__complete_tx__bytes: _381
+ tile: _382
+class _384(_Begun):
+ shared__cta: _383
+class _385(_Begun):
+ override__global_address: _132
+class _386(_Begun):
+ b128: _385
+class _387(_Begun):
+ sys: _386
+class _388(_Begun):
+ relaxed: _387
+class _389(_Begun):
+ L2__cache_hint: _388
+ relaxed: _387
+class _390(_Begun):
+ mbarrier__report__fabric: _389
+class _391(_Begun):
+ mbarrier__complete_tx__bytes: _390
+class _392(_Begun):
+ mbarrier__complete_tx__bytes: _390
+ tile: _391
+class _393(_Begun):
+ shared__cta: _392
+class _394(_Begun):
+ _1d: _384
+ _2d: _393
+ _3d: _393
+ _4d: _393
+ _5d: _393
+class _395(_Begun):
+ shared__cta: _375
+ tensor: _394
+class _396(_Begun):
+ async_: _395
+class _397(_Begun):
+ e4m3: _88
+ e5m2: _88
+class _398(_Begun):
+ bf16: _88
+ f16: _88
+class _399(_Begun):
+ acc__f16: _397
+ acc__f32: _398
+ bf16: _88
+ f16: _88
+ f32: _88
+ u32: _88
+ u64: _88
+class _400(_Begun):
+ b32: _88
+ b64: _88
+class _401(_Begun):
+ bf16: _88
+ e4m3: _88
+ e5m2: _88
+ f16: _88
+ s32: _88
+ s64: _88
+ u32: _88
+ u64: _88
+class _402(_Begun):
+ add: _399
+ and_: _400
+ max: _401
+ min: _401
+ or_: _400
+ xor: _400
+class _403(_Begun):
+ sys: _402
+class _404(_Begun):
+ relaxed: _403
+class _405(_Begun):
+ mbarrier__report__fabric: _404
+class _406(_Begun):
+ mbarrier__complete_tx__bytes: _405
+class _407(_Begun):
+ shared__cta: _406
+class _408(_Begun):
+ multimem: _407
+class _409(_Begun):
+ async_: _408
+class _410(_Begun):
+ cp_mask: _372
+ relaxed: _371
+class _411(_Begun):
+ L2__cache_hint: _410
+ counted__bytes: _373
+ cp_mask: _372
+ relaxed: _371
+class _412(_Begun):
+ mbarrier__report__fabric: _411
+class _413(_Begun):
+ mbarrier__complete_tx__16B: _412
+class _414(_Begun):
+ shared__cta: _413
+class _415(_Begun):
+ L2__cache_hint: _379
+ counted__bytes: _380
+ relaxed: _378
+class _416(_Begun):
+ mbarrier__report__fabric: _415
+class _417(_Begun):
+ mbarrier__complete_tx__16B: _416
+class _418(_Begun):
+ mbarrier__complete_tx__16B: _416
+ tile: _417
+class _419(_Begun):
+ shared__cta: _418
+class _420(_Begun):
+ L2__cache_hint: _388
+ counted__bytes: _389
+ relaxed: _387
+class _421(_Begun):
+ mbarrier__report__fabric: _420
+class _422(_Begun):
+ mbarrier__complete_tx__16B: _421
+class _423(_Begun):
+ mbarrier__complete_tx__16B: _421
+ tile: _422
+class _424(_Begun):
+ shared__cta: _423
+class _425(_Begun):
+ _1d: _419
+ _2d: _424
+ _3d: _424
+ _4d: _424
+ _5d: _424
+class _426(_Begun):
+ _1d: _419
+ _2d: _424
+ _3d: _424
+ _4d: _424
+ _5d: _424
+ multimem: _425
+class _427(_Begun):
+ multimem: _414
+ shared__cta: _413
+ tensor: _426
+class _428(_Begun):
+ async_: _427
+class _429(_Begun):
+ bf16: _0
+ f16: _0
+ f32: _0
+ f64: _0
+ u32: _0
+ u64: _0
+class _430(_Begun):
+ add: _429
+ and_: _43
+ max: _245
+ min: _245
+ or_: _43
+ xor: _43
+class _431(_Begun):
+ sys: _430
+class _432(_Begun):
+ relaxed: _431
+class _433(_Begun):
+ L2__cache_hint: _432
+ relaxed: _431
+class _434(_Begun):
+ L2__cache_hint: _432
+ counted__bytes: _433
+ relaxed: _431
+class _435(_Begun):
+ mbarrier__report__fabric: _434
+class _436(_Begun):
+ mbarrier__complete_tx__16B: _435
+class _437(_Begun):
+ shared__cta: _436
+class _438(_Begun):
+ add: _376
+ and_: _376
+ max: _376
+ min: _376
+ or_: _376
+ xor: _376
+class _439(_Begun):
+ sys: _438
+class _440(_Begun):
+ relaxed: _439
+class _441(_Begun):
+ L2__cache_hint: _440
+ relaxed: _439
+class _442(_Begun):
+ L2__cache_hint: _440
+ counted__bytes: _441
+ relaxed: _439
+class _443(_Begun):
+ mbarrier__report__fabric: _442
+class _444(_Begun):
+ mbarrier__complete_tx__16B: _443
+class _445(_Begun):
+ mbarrier__complete_tx__16B: _443
+ tile: _444
+class _446(_Begun):
+ shared__cta: _445
+class _447(_Begun):
+ add: _385
+ and_: _385
+ max: _385
+ min: _385
+ or_: _385
+ xor: _385
+class _448(_Begun):
+ sys: _447
+class _449(_Begun):
+ relaxed: _448
+class _450(_Begun):
+ L2__cache_hint: _449
+ relaxed: _448
+class _451(_Begun):
+ L2__cache_hint: _449
+ counted__bytes: _450
+ relaxed: _448
+class _452(_Begun):
+ mbarrier__report__fabric: _451
+class _453(_Begun):
+ mbarrier__complete_tx__16B: _452
+class _454(_Begun):
+ mbarrier__complete_tx__16B: _452
+ tile: _453
+class _455(_Begun):
+ shared__cta: _454
+class _456(_Begun):
+ _1d: _446
+ _2d: _455
+ _3d: _455
+ _4d: _455
+ _5d: _455
+class _457(_Begun):
+ _1d: _446
+ _2d: _455
+ _3d: _455
+ _4d: _455
+ _5d: _455
+ multimem: _456
+class _458(_Begun):
+ multimem: _437
+ shared__cta: _436
+ tensor: _457
+class _459(_Begun):
+ async_: _458
+class _460(_Begun):
+ sync_restrict__reads: _0
+class _461(_Begun):
+ submit: _360
+ try_atom: _370
+ try_get: _396
+ try_pullred: _409
+ try_put: _428
+ try_red: _459
+ wait: _460
+class _462(_Begun):
  cluster: _0
  cta: _0
  gpu: _0
  sys: _0
-class _224(_Begun):
+class _463(_Begun):
  cluster: _0
-class _225(_Begun):
+class _464(_Begun):
  cluster: _0
  cta: _0
  gpu: _0
- sync_restrict__shared__cluster: _224
+ sync_restrict__shared__cluster: _463
  sys: _0
-class _226(_Begun):
- release: _224
-class _227(Opcode):
+class _465(_Begun):
+ release: _463
+class _466(_Begun):
+ sys: _0
+class _467(Opcode):
+ acquire: _466
+ release: _466
+class _468(Opcode):
  global_: _0
  shared__cluster: _0
  shared__cta: _0
-class _228(_Begun):
- sync_restrict__shared__cluster: _224
-class _229(_Begun):
- sync_restrict__shared__cta: _224
-class _230(_Begun):
- acquire: _228
- release: _229
-class _231(_Begun):
- acquire: _223
- release: _223
-class _232(_Begun):
- alias: _0
- async_: _227
- async__generic: _230
- tensormap__generic: _231
-class _233(_Begun):
+class _469(_Begun):
+ sync_restrict__shared__cluster: _463
+class _470(_Begun):
+ sync_restrict__shared__cluster__read: _463
+ sync_restrict__shared__cta: _463
+class _471(_Begun):
+ acquire: _469
+ release: _470
+class _472(_Begun):
+ acquire: _466
+ release: _466
+class _473(_Begun):
+ alias: _472
+class _474(_Begun):
+ acquire: _462
+ release: _462
+class _475(_Begun):
+ alias: _467
+ async_: _468
+ async__generic: _471
+ fabric__fabric: _473
+ fabric__generic: _473
+ generic__fabric: _473
+ tensormap__generic: _474
+class _476(_Begun):
  cluster: _0
  cta: _0
  gpu: _0
- sync_restrict__shared__cta: _224
+ sync_restrict__shared__cta: _463
  sys: _0
-class _234(_Begun):
- acq_rel: _223
- acquire: _225
+class _477(_Begun):
+ acq_rel: _462
+ acquire: _464
  cluster: _0
  cta: _0
  gpu: _0
- mbarrier_init: _226
- proxy: _232
- release: _233
- sc: _223
+ mbarrier_init: _465
+ proxy: _475
+ release: _476
+ sc: _462
  sys: _0
-class _235(Opcode):
- bf16x2: _15
- f16x2: _15
-class _236(_Begun):
- f32: _5
- f32x2: _235
+class _478(Opcode):
+ bf16x2: _17
+ f16x2: _17
+class _479(_Begun):
+ f32: _6
+ f32x2: _478
  f64: _0
- ftz: _10
- sat: _11
-class _237(_Begun):
+ ftz: _11
+ sat: _12
+class _480(_Begun):
  f16: _0
  f16x2: _0
-class _238(_Begun):
+class _481(_Begun):
  f16: _0
  f16x2: _0
  f32: _0
  f32x2: _0
- relu: _237
+ relu: _480
  sat: _1
-class _239(_Begun):
+class _482(_Begun):
  bf16: _0
  bf16x2: _0
  f16: _0
  f16x2: _0
-class _240(_Begun):
+ relu: _50
+class _483(_Begun):
  bf16: _0
  bf16x2: _0
  f16: _0
  f16x2: _0
- relu: _239
-class _241(_Begun):
- bf16: _0
- bf16x2: _0
- f16: _0
- f16x2: _0
- f32: _5
- f32x2: _235
+ f32: _6
+ f32x2: _478
  f64: _0
- ftz: _238
- oob: _240
- relu: _239
- sat: _13
-class _242(_Begun):
- rm: _236
- rn: _241
- rp: _236
- rz: _236
-class _243(_Begun):
+ ftz: _481
+ oob: _482
+ relu: _50
+ sat: _14
+class _484(_Begun):
+ rm: _479
+ rn: _483
+ rp: _479
+ rz: _479
+class _485(_Begun):
+ shared__cluster: _23
  u32: _0
  u64: _0
-class _244(_Begun):
- shared__cluster: _243
- u32: _0
- u64: _0
-class _245(_Begun):
+class _486(_Begun):
  launch_dependents: _0
  wait: _0
-class _246(_Begun):
+class _487(_Begun):
  const: _0
  global_: _0
  local: _0
@@ -1206,7 +2379,11 @@ class _246(_Begun):
  shared: _0
  shared__cluster: _0
  shared__cta: _0
-class _247(_Begun):
+class _488(_Begun):
+ samplerref: _0
+ surfref: _0
+ texref: _0
+class _489(_Begun):
  b16: _0
  b32: _0
  b64: _0
@@ -1221,12 +2398,12 @@ class _247(_Begun):
  u32: _0
  u64: _0
  u8: _0
-class _248(_Begun):
+class _490(_Begun):
  b32: _0
  f32: _0
  s32: _0
  u32: _0
-class _249(_Begun):
+class _491(_Begun):
  b128: _0
  b16: _0
  b32: _0
@@ -1242,13 +2419,13 @@ class _249(_Begun):
  u32: _0
  u64: _0
  u8: _0
- v2: _247
- v4: _247
- v8: _248
-class _250(_Begun):
- L2__128B: _249
- L2__256B: _249
- L2__64B: _249
+ v2: _489
+ v4: _489
+ v8: _490
+class _492(_Begun):
+ L2__128B: _491
+ L2__256B: _491
+ L2__64B: _491
  b128: _0
  b16: _0
  b32: _0
@@ -1264,38 +2441,38 @@ class _250(_Begun):
  u32: _0
  u64: _0
  u8: _0
- v2: _247
- v4: _247
- v8: _248
-class _251(_Begun):
+ v2: _489
+ v4: _489
+ v8: _490
+class _493(_Begun):
  b64: _0
  f64: _0
  s64: _0
  u64: _0
-class _252(_Begun):
- v4: _251
- v8: _248
-class _253(_Begun):
- L2__128B: _252
- L2__256B: _252
- L2__64B: _252
- v4: _251
- v8: _248
-class _254(_Begun):
- L2__128B: _252
- L2__256B: _252
- L2__64B: _252
- L2__cache_hint: _253
- v4: _251
- v8: _248
-class _255(_Begun):
- L2__128B: _249
- L2__256B: _249
- L2__64B: _249
- L2__cache_hint: _250
- L2__evict_first: _254
- L2__evict_last: _254
- L2__evict_normal: _254
+class _494(_Begun):
+ v4: _493
+ v8: _490
+class _495(_Begun):
+ L2__128B: _494
+ L2__256B: _494
+ L2__64B: _494
+ v4: _493
+ v8: _490
+class _496(_Begun):
+ L2__128B: _494
+ L2__256B: _494
+ L2__64B: _494
+ L2__cache_hint: _495
+ v4: _493
+ v8: _490
+class _497(_Begun):
+ L2__128B: _491
+ L2__256B: _491
+ L2__64B: _491
+ L2__cache_hint: _492
+ L2__evict_first: _496
+ L2__evict_last: _496
+ L2__evict_normal: _496
  b128: _0
  b16: _0
  b32: _0
@@ -1311,22 +2488,22 @@ class _255(_Begun):
  u32: _0
  u64: _0
  u8: _0
- v2: _247
- v4: _247
- v8: _248
-class _256(_Begun):
- L1__evict_first: _255
- L1__evict_last: _255
- L1__evict_normal: _255
- L1__evict_unchanged: _255
- L1__no_allocate: _255
- L2__128B: _249
- L2__256B: _249
- L2__64B: _249
- L2__cache_hint: _250
- L2__evict_first: _254
- L2__evict_last: _254
- L2__evict_normal: _254
+ v2: _489
+ v4: _489
+ v8: _490
+class _498(_Begun):
+ L1__evict_first: _497
+ L1__evict_last: _497
+ L1__evict_normal: _497
+ L1__evict_unchanged: _497
+ L1__no_allocate: _497
+ L2__128B: _491
+ L2__256B: _491
+ L2__64B: _491
+ L2__cache_hint: _492
+ L2__evict_first: _496
+ L2__evict_last: _496
+ L2__evict_normal: _496
  b128: _0
  b16: _0
  b32: _0
@@ -1342,10 +2519,10 @@ class _256(_Begun):
  u32: _0
  u64: _0
  u8: _0
- v2: _247
- v4: _247
- v8: _248
-class _257(_Begun):
+ v2: _489
+ v4: _489
+ v8: _490
+class _499(_Begun):
  b16: _0
  b32: _0
  b8: _0
@@ -1356,7 +2533,7 @@ class _257(_Begun):
  u16: _0
  u32: _0
  u8: _0
-class _258(_Begun):
+class _500(_Begun):
  b128: _0
  b16: _0
  b32: _0
@@ -1372,21 +2549,21 @@ class _258(_Begun):
  u32: _0
  u64: _0
  u8: _0
- v2: _247
- v4: _257
-class _259(_Begun):
- L1__evict_first: _255
- L1__evict_last: _255
- L1__evict_normal: _255
- L1__evict_unchanged: _255
- L1__no_allocate: _255
- L2__128B: _249
- L2__256B: _249
- L2__64B: _249
- L2__cache_hint: _250
- L2__evict_first: _254
- L2__evict_last: _254
- L2__evict_normal: _254
+ v2: _489
+ v4: _499
+class _501(_Begun):
+ L1__evict_first: _497
+ L1__evict_last: _497
+ L1__evict_normal: _497
+ L1__evict_unchanged: _497
+ L1__no_allocate: _497
+ L2__128B: _491
+ L2__256B: _491
+ L2__64B: _491
+ L2__cache_hint: _492
+ L2__evict_first: _496
+ L2__evict_last: _496
+ L2__evict_normal: _496
  b128: _0
  b16: _0
  b32: _0
@@ -1394,159 +2571,31 @@ class _259(_Begun):
  b8: _0
  f32: _0
  f64: _0
- global_: _256
+ global_: _498
  s16: _0
  s32: _0
  s64: _0
  s8: _0
- shared: _258
- shared__cluster: _258
- shared__cta: _258
+ shared: _500
+ shared__cluster: _500
+ shared__cta: _500
  u16: _0
  u32: _0
  u64: _0
  u8: _0
- v2: _247
- v4: _247
- v8: _248
-class _260(_Begun):
- cluster: _259
- cta: _259
- gpu: _259
- sys: _259
-class _261(_Begun):
- L2__128B: _249
- L2__256B: _249
- L2__64B: _249
- L2__cache_hint: _250
- b128: _0
- b16: _0
- b32: _0
- b64: _0
- b8: _0
- f32: _0
- f64: _0
- s16: _0
- s32: _0
- s64: _0
- s8: _0
- u16: _0
- u32: _0
- u64: _0
- u8: _0
- v2: _247
- v4: _247
- v8: _248
-class _262(_Begun):
- b128: _0
- b16: _0
- b32: _0
- b64: _0
- b8: _0
- ca: _258
- cg: _258
- cs: _258
- cv: _258
- f32: _0
- f64: _0
- lu: _258
- s16: _0
- s32: _0
- s64: _0
- s8: _0
- u16: _0
- u32: _0
- u64: _0
- u8: _0
- v2: _247
- v4: _257
-class _263(_Begun):
- L2__128B: _249
- L2__256B: _249
- L2__64B: _249
- L2__cache_hint: _250
- b128: _0
- b16: _0
- b32: _0
- b64: _0
- b8: _0
- f32: _0
- f64: _0
- nc: _261
- s16: _0
- s32: _0
- s64: _0
- s8: _0
- u16: _0
- u32: _0
- u64: _0
- u8: _0
- v2: _247
- v4: _247
- v8: _248
-class _264(_Begun):
- L1__evict_first: _255
- L1__evict_last: _255
- L1__evict_normal: _255
- L1__evict_unchanged: _255
- L1__no_allocate: _255
- L2__128B: _249
- L2__256B: _249
- L2__64B: _249
- L2__cache_hint: _250
- L2__evict_first: _254
- L2__evict_last: _254
- L2__evict_normal: _254
- b128: _0
- b16: _0
- b32: _0
- b64: _0
- b8: _0
- ca: _263
- cg: _263
- cs: _263
- cv: _261
- f32: _0
- f64: _0
- lu: _261
- nc: _256
- s16: _0
- s32: _0
- s64: _0
- s8: _0
- u16: _0
- u32: _0
- u64: _0
- u8: _0
- v2: _247
- v4: _247
- v8: _248
- volatile: _250
-class _265(_Begun):
- b128: _0
- b16: _0
- b32: _0
- b64: _0
- b8: _0
- ca: _258
- cg: _258
- cs: _258
- cv: _258
- f32: _0
- f64: _0
- lu: _258
- s16: _0
- s32: _0
- s64: _0
- s8: _0
- u16: _0
- u32: _0
- u64: _0
- u8: _0
- v2: _247
- v4: _257
- volatile: _258
-class _266(_Begun):
+ v2: _489
+ v4: _489
+ v8: _490
+class _502(_Begun):
+ cluster: _501
+ cta: _501
+ gpu: _501
+ sys: _501
+class _503(_Begun):
+ L2__128B: _491
+ L2__256B: _491
+ L2__64B: _491
+ L2__cache_hint: _492
  b128: _0
  b16: _0
  b32: _0
@@ -1562,15 +2611,22 @@ class _266(_Begun):
  u32: _0
  u64: _0
  u8: _0
-class _267(_Begun):
+ v2: _489
+ v4: _489
+ v8: _490
+class _504(_Begun):
  b128: _0
  b16: _0
  b32: _0
  b64: _0
  b8: _0
+ ca: _500
+ cg: _500
+ cs: _500
+ cv: _500
  f32: _0
  f64: _0
- global_: _266
+ lu: _500
  s16: _0
  s32: _0
  s64: _0
@@ -1579,14 +2635,13 @@ class _267(_Begun):
  u32: _0
  u64: _0
  u8: _0
-class _268(_Begun):
- sys: _267
-class _269(_Begun):
- relaxed: _268
-class _270(_Begun):
- L2__128B: _249
- L2__256B: _249
- L2__64B: _249
+ v2: _489
+ v4: _499
+class _505(_Begun):
+ L2__128B: _491
+ L2__256B: _491
+ L2__64B: _491
+ L2__cache_hint: _492
  b128: _0
  b16: _0
  b32: _0
@@ -1594,47 +2649,7 @@ class _270(_Begun):
  b8: _0
  f32: _0
  f64: _0
- global_: _250
- local: _258
- s16: _0
- s32: _0
- s64: _0
- s8: _0
- shared: _258
- shared__cluster: _258
- shared__cta: _258
- u16: _0
- u32: _0
- u64: _0
- u8: _0
- v2: _247
- v4: _247
- v8: _248
-class _271(_Begun):
- L1__evict_first: _255
- L1__evict_last: _255
- L1__evict_normal: _255
- L1__evict_unchanged: _255
- L1__no_allocate: _255
- L2__128B: _249
- L2__256B: _249
- L2__64B: _249
- L2__cache_hint: _250
- L2__evict_first: _254
- L2__evict_last: _254
- L2__evict_normal: _254
- b128: _0
- b16: _0
- b32: _0
- b64: _0
- b8: _0
- ca: _261
- cg: _261
- cs: _261
- cv: _261
- f32: _0
- f64: _0
- lu: _261
+ nc: _503
  s16: _0
  s32: _0
  s64: _0
@@ -1643,174 +2658,336 @@ class _271(_Begun):
  u32: _0
  u64: _0
  u8: _0
- v2: _247
- v4: _247
- v8: _248
-class _272(_Begun):
- L1__evict_first: _255
- L1__evict_last: _255
- L1__evict_normal: _255
- L1__evict_unchanged: _255
- L1__no_allocate: _255
- L2__128B: _249
- L2__256B: _249
- L2__64B: _249
- L2__cache_hint: _250
- L2__evict_first: _254
- L2__evict_last: _254
- L2__evict_normal: _254
+ v2: _489
+ v4: _489
+ v8: _490
+class _506(_Begun):
+ L1__evict_first: _497
+ L1__evict_last: _497
+ L1__evict_normal: _497
+ L1__evict_unchanged: _497
+ L1__no_allocate: _497
+ L2__128B: _491
+ L2__256B: _491
+ L2__64B: _491
+ L2__cache_hint: _492
+ L2__evict_first: _496
+ L2__evict_last: _496
+ L2__evict_normal: _496
  b128: _0
  b16: _0
  b32: _0
  b64: _0
  b8: _0
- ca: _261
- cg: _261
- const: _262
- cs: _261
- cv: _261
+ ca: _505
+ cg: _505
+ cs: _505
+ cv: _503
  f32: _0
  f64: _0
- global_: _271
- local: _262
- lu: _261
- param: _262
- param__entry: _262
- param__func: _262
+ lu: _503
+ nc: _498
  s16: _0
  s32: _0
  s64: _0
  s8: _0
- shared: _262
- shared__cluster: _262
- shared__cta: _262
  u16: _0
  u32: _0
  u64: _0
  u8: _0
- v2: _247
- v4: _247
- v8: _248
-class _273(_Begun):
- L1__evict_first: _255
- L1__evict_last: _255
- L1__evict_normal: _255
- L1__evict_unchanged: _255
- L1__no_allocate: _255
- L2__128B: _249
- L2__256B: _249
- L2__64B: _249
- L2__cache_hint: _250
- L2__evict_first: _254
- L2__evict_last: _254
- L2__evict_normal: _254
- acquire: _260
+ v2: _489
+ v4: _489
+ v8: _490
+ volatile: _492
+class _507(_Begun):
  b128: _0
  b16: _0
  b32: _0
  b64: _0
  b8: _0
- ca: _261
- cg: _261
- const: _262
- cs: _261
- cv: _261
+ ca: _500
+ cg: _500
+ cs: _500
+ cv: _500
  f32: _0
  f64: _0
- global_: _264
- local: _265
- lu: _261
- mmio: _269
- param: _262
- param__entry: _262
- param__func: _262
- relaxed: _260
+ lu: _500
  s16: _0
  s32: _0
  s64: _0
  s8: _0
- shared: _265
- shared__cluster: _265
- shared__cta: _265
  u16: _0
  u32: _0
  u64: _0
  u8: _0
- v2: _247
- v4: _247
- v8: _248
- volatile: _270
- weak: _272
-class _274(_Begun):
+ v2: _489
+ v4: _499
+ volatile: _500
+class _508(_Begun):
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+class _509(_Begun):
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ global_: _508
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+class _510(_Begun):
+ sys: _509
+class _511(_Begun):
+ relaxed: _510
+class _512(_Begun):
+ L2__128B: _491
+ L2__256B: _491
+ L2__64B: _491
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ global_: _492
+ local: _500
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ shared: _500
+ shared__cluster: _500
+ shared__cta: _500
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _489
+ v4: _489
+ v8: _490
+class _513(_Begun):
+ L1__evict_first: _497
+ L1__evict_last: _497
+ L1__evict_normal: _497
+ L1__evict_unchanged: _497
+ L1__no_allocate: _497
+ L2__128B: _491
+ L2__256B: _491
+ L2__64B: _491
+ L2__cache_hint: _492
+ L2__evict_first: _496
+ L2__evict_last: _496
+ L2__evict_normal: _496
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ ca: _503
+ cg: _503
+ cs: _503
+ cv: _503
+ f32: _0
+ f64: _0
+ lu: _503
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _489
+ v4: _489
+ v8: _490
+class _514(_Begun):
+ L1__evict_first: _497
+ L1__evict_last: _497
+ L1__evict_normal: _497
+ L1__evict_unchanged: _497
+ L1__no_allocate: _497
+ L2__128B: _491
+ L2__256B: _491
+ L2__64B: _491
+ L2__cache_hint: _492
+ L2__evict_first: _496
+ L2__evict_last: _496
+ L2__evict_normal: _496
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ ca: _503
+ cg: _503
+ const: _504
+ cs: _503
+ cv: _503
+ f32: _0
+ f64: _0
+ global_: _513
+ local: _504
+ lu: _503
+ param: _504
+ param__entry: _504
+ param__func: _504
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ shared: _504
+ shared__cluster: _504
+ shared__cta: _504
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _489
+ v4: _489
+ v8: _490
+class _515(_Begun):
+ L1__evict_first: _497
+ L1__evict_last: _497
+ L1__evict_normal: _497
+ L1__evict_unchanged: _497
+ L1__no_allocate: _497
+ L2__128B: _491
+ L2__256B: _491
+ L2__64B: _491
+ L2__cache_hint: _492
+ L2__evict_first: _496
+ L2__evict_last: _496
+ L2__evict_normal: _496
+ acquire: _502
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ ca: _503
+ cg: _503
+ const: _504
+ cs: _503
+ cv: _503
+ f32: _0
+ f64: _0
+ global_: _506
+ local: _507
+ lu: _503
+ mmio: _511
+ param: _504
+ param__entry: _504
+ param__func: _504
+ relaxed: _502
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ shared: _507
+ shared__cluster: _507
+ shared__cta: _507
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _489
+ v4: _489
+ v8: _490
+ volatile: _512
+ weak: _514
+class _516(_Begun):
  b4x16_p64: _0
  b6x16_p32: _0
-class _275(_Begun):
+class _517(_Begun):
  b8: _0
- b8x16: _274
-class _276(_Begun):
+ b8x16: _516
+class _518(_Begun):
  b8: _0
- b8x16: _274
- shared: _275
- shared__cta: _275
-class _277(_Begun):
- trans: _276
-class _278(_Begun):
- x1: _277
- x2: _277
-class _279(_Begun):
- b8x16: _274
-class _280(_Begun):
- b8x16: _274
- shared: _279
- shared__cta: _279
-class _281(_Begun):
- x1: _280
- x2: _280
- x4: _280
-class _282(_Begun):
+ b8x16: _516
+ shared: _517
+ shared__cta: _517
+class _519(_Begun):
+ trans: _518
+class _520(_Begun):
+ x1: _519
+ x2: _519
+class _521(_Begun):
+ b8x16: _516
+class _522(_Begun):
+ b8x16: _516
+ shared: _521
+ shared__cta: _521
+class _523(_Begun):
+ x1: _522
+ x2: _522
+ x4: _522
+class _524(_Begun):
  b16: _0
-class _283(_Begun):
+class _525(_Begun):
  b16: _0
- shared: _282
- shared__cta: _282
-class _284(_Begun):
+ shared: _524
+ shared__cta: _524
+class _526(_Begun):
  b16: _0
- shared: _282
- shared__cta: _282
- trans: _283
-class _285(_Begun):
- x1: _284
- x2: _284
- x4: _284
-class _286(_Begun):
+ shared: _524
+ shared__cta: _524
+ trans: _525
+class _527(_Begun):
+ x1: _526
+ x2: _526
+ x4: _526
+class _528(_Begun):
  b8: _0
-class _287(_Begun):
+class _529(_Begun):
  b8: _0
- shared: _286
- shared__cta: _286
-class _288(_Begun):
- m16n16: _287
- m8n8: _283
-class _289(_Begun):
- m8n8: _283
- trans: _288
-class _290(_Begun):
- m8n8: _283
-class _291(_Begun):
- m8n8: _283
- trans: _290
-class _292(_Begun):
- m16n16: _278
- m8n16: _281
- m8n8: _285
- x1: _289
- x2: _289
- x4: _291
-class _293(_Begun):
- aligned: _292
-class _294(_Begun):
- sync: _293
-class _295(_Begun):
+ shared: _528
+ shared__cta: _528
+class _530(_Begun):
+ m16n16: _529
+ m8n8: _525
+class _531(_Begun):
+ m8n8: _525
+ trans: _530
+class _532(_Begun):
+ m8n8: _525
+class _533(_Begun):
+ m8n8: _525
+ trans: _532
+class _534(_Begun):
+ m16n16: _520
+ m8n16: _523
+ m8n8: _527
+ x1: _531
+ x2: _531
+ x4: _533
+class _535(_Begun):
+ aligned: _534
+class _536(_Begun):
+ sync: _535
+class _537(_Begun):
  b128: _0
  b16: _0
  b32: _0
@@ -1818,7 +2995,7 @@ class _295(_Begun):
  b8: _0
  f32: _0
  f64: _0
- global_: _258
+ global_: _500
  s16: _0
  s32: _0
  s64: _0
@@ -1827,24 +3004,24 @@ class _295(_Begun):
  u32: _0
  u64: _0
  u8: _0
- v2: _247
- v4: _257
-class _296(_Begun):
- approx: _215
-class _297(_Begun):
+ v2: _489
+ v4: _499
+class _538(_Begun):
+ approx: _352
+class _539(_Begun):
  and_: _3
  b32: _0
  or_: _3
-class _298(_Begun):
+class _540(_Begun):
  cc: _4
  s16: _0
  s32: _0
  s64: _0
- sat: _154
+ sat: _282
  u16: _0
  u32: _0
  u64: _0
-class _299(_Begun):
+class _541(_Begun):
  cc: _4
  s16: _0
  s32: _0
@@ -1852,88 +3029,82 @@ class _299(_Begun):
  u16: _0
  u32: _0
  u64: _0
-class _300(_Begun):
+class _542(_Begun):
  f32: _0
- sat: _9
-class _301(_Begun):
+ sat: _10
+class _543(_Begun):
  f32: _0
  f64: _0
- ftz: _300
- sat: _9
-class _302(_Begun):
+ ftz: _542
+ sat: _10
+class _544(_Begun):
  s16: _0
  s32: _0
  u16: _0
  u32: _0
-class _303(_Begun):
- hi: _298
- lo: _299
- rm: _301
- rn: _301
- rp: _301
- rz: _301
- wide: _302
-class _304(_Begun):
+class _545(_Begun):
+ hi: _540
+ lo: _541
+ rm: _543
+ rn: _543
+ rp: _543
+ rz: _543
+ wide: _544
+class _546(_Begun):
  s32: _0
- sat: _154
+ sat: _282
  u32: _0
-class _305(_Begun):
- hi: _304
- lo: _129
-class _306(_Begun):
- hi: _20
- lo: _20
-class _307(_Begun):
- sync: _37
-class _308(_Begun):
- all: _307
- any: _307
-class _309(_Begun):
+class _547(_Begun):
+ hi: _546
+ lo: _251
+class _548(_Begun):
+ hi: _22
+ lo: _22
+class _549(_Begun):
+ sync: _43
+class _550(_Begun):
+ all: _549
+ any: _549
+class _551(_Begun):
+ abs: _38
+class _552(_Begun):
+ abs: _10
  bf16: _0
  bf16x2: _0
  f16: _0
  f16x2: _0
  f32: _0
-class _310(_Begun):
- abs: _309
-class _311(_Begun):
- abs: _9
- bf16: _0
- bf16x2: _0
- f16: _0
- f16x2: _0
- f32: _0
- xorsign: _310
-class _312(_Begun):
+ xorsign: _551
+class _553(_Begun):
  abs: _1
-class _313(_Begun):
- abs: _9
+class _554(_Begun):
+ abs: _10
  f16: _0
  f16x2: _0
  f32: _0
- xorsign: _312
-class _314(_Begun):
- NaN: _313
- abs: _9
+ xorsign: _553
+class _555(_Begun):
+ NaN: _554
+ abs: _10
  f16: _0
  f16x2: _0
  f32: _0
- xorsign: _312
-class _315(_Begun):
+ xorsign: _553
+class _556(_Begun):
  s16x2: _0
  s32: _0
  s8x4: _0
-class _316(_Begun):
- NaN: _311
- abs: _9
+class _557(_Begun):
+ NaN: _552
+ abs: _10
  bf16: _0
  bf16x2: _0
  f16: _0
  f16x2: _0
  f32: _0
  f64: _0
- ftz: _314
- relu: _315
+ ftz: _555
+ relu: _556
  s16: _0
  s16x2: _0
  s32: _0
@@ -1944,455 +3115,455 @@ class _316(_Begun):
  u32: _0
  u64: _0
  u8x4: _0
- xorsign: _310
-class _317(_Begun):
+ xorsign: _551
+class _558(_Begun):
  b64: _0
- shared: _116
- shared__cluster: _116
- shared__cta: _116
-class _318(_Begun):
- cluster: _317
- cta: _317
-class _319(_Begun):
+ shared: _238
+ shared__cluster: _238
+ shared__cta: _238
+class _559(_Begun):
+ cluster: _558
+ cta: _558
+class _560(_Begun):
  b64: _0
- relaxed: _318
- release: _318
- shared: _116
- shared__cluster: _116
- shared__cta: _116
-class _320(_Begun):
- cta: _117
-class _321(_Begun):
+ relaxed: _559
+ release: _559
+ shared: _238
+ shared__cluster: _238
+ shared__cta: _238
+class _561(_Begun):
+ cta: _239
+class _562(_Begun):
  b64: _0
- release: _320
- shared: _116
- shared__cta: _116
-class _322(_Begun):
+ release: _561
+ shared: _238
+ shared__cta: _238
+class _563(_Begun):
  b64: _0
- expect_tx: _319
- noComplete: _321
- relaxed: _318
- release: _318
- shared: _116
- shared__cluster: _116
- shared__cta: _116
-class _323(_Begun):
+ expect_tx: _560
+ noComplete: _562
+ relaxed: _559
+ release: _559
+ shared: _238
+ shared__cluster: _238
+ shared__cta: _238
+class _564(_Begun):
  b64: _0
- relaxed: _318
- shared: _116
- shared__cluster: _116
- shared__cta: _116
-class _324(_Begun):
- cluster: _117
- cta: _117
-class _325(_Begun):
- acquire: _324
+ relaxed: _559
+ shared: _238
+ shared__cluster: _238
+ shared__cta: _238
+class _565(_Begun):
+ cluster: _239
+ cta: _239
+class _566(_Begun):
+ acquire: _565
  b64: _0
- relaxed: _324
- shared: _116
- shared__cta: _116
-class _326(_Begun):
- acquire: _324
+ relaxed: _565
+ shared: _238
+ shared__cta: _238
+class _567(_Begun):
+ acquire: _565
  b64: _0
- parity: _325
- relaxed: _324
- shared: _116
- shared__cta: _116
-class _327(_Begun):
- arrive: _322
- arrive_drop: _322
- complete_tx: _323
- expect_tx: _323
- init: _117
- inval: _117
- pending_count: _116
- test_wait: _326
- try_wait: _326
-class _328(_Begun):
+ parity: _566
+ relaxed: _565
+ shared: _238
+ shared__cta: _238
+class _568(_Begun):
+ arrive: _563
+ arrive_drop: _563
+ complete_tx: _564
+ expect_tx: _564
+ init: _239
+ inval: _239
+ pending_count: _238
+ test_wait: _567
+ try_wait: _567
+class _569(_Begun):
  alias: _0
  async_: _0
-class _329(_Begun):
+class _570(_Begun):
  cta: _0
  gl: _0
- proxy: _328
+ proxy: _569
  sys: _0
-class _330(_Begun):
- s4: _154
- u4: _154
-class _331(_Begun):
- s4: _330
- u4: _330
-class _332(_Begun):
- s32: _331
-class _333(_Begun):
- s32: _331
- satfinite: _332
-class _334(_Begun):
- col: _333
-class _335(_Begun):
- row: _334
-class _336(_Begun):
- f16: _170
-class _337(_Begun):
- f16: _336
-class _338(_Begun):
- bf16: _9
-class _339(_Begun):
- f16: _9
-class _340(_Begun):
- bf16: _338
- f16: _339
- tf32: _190
-class _341(_Begun):
- f16: _337
- f32: _340
-class _342(_Begun):
- col: _341
-class _343(_Begun):
- row: _342
-class _344(_Begun):
- bf16: _338
- f16: _339
-class _345(_Begun):
- s8: _154
- u8: _154
-class _346(_Begun):
- s8: _345
- u8: _345
-class _347(_Begun):
- s32: _346
-class _348(_Begun):
- f16: _337
- f32: _344
- s32: _346
- satfinite: _347
-class _349(_Begun):
- col: _348
-class _350(_Begun):
- row: _349
-class _351(_Begun):
- e4m3: _9
- e5m2: _9
-class _352(_Begun):
- e4m3: _351
- e5m2: _351
-class _353(_Begun):
- s4: _330
- s8: _345
- u4: _330
- u8: _345
-class _354(_Begun):
- s32: _353
-class _355(_Begun):
- f32: _352
- s32: _353
- satfinite: _354
-class _356(_Begun):
- col: _355
-class _357(_Begun):
- row: _356
-class _358(_Begun):
- tf32: _190
-class _359(_Begun):
- f32: _358
-class _360(_Begun):
- col: _359
-class _361(_Begun):
- row: _360
-class _362(_Begun):
- m16n8k128: _335
- m16n8k16: _343
- m16n8k32: _350
- m16n8k64: _357
- m16n8k8: _361
-class _363(_Begun):
- aligned: _362
-class _364(_Begun):
- sync: _363
-class _365(_Begun):
- e2m1: _170
- e2m3: _170
- e3m2: _170
- e4m3: _170
- e5m2: _170
-class _366(_Begun):
- e2m1: _365
- e2m3: _365
- e3m2: _365
- e4m3: _365
- e5m2: _365
-class _367(_Begun):
- e2m1: _9
- e2m3: _9
- e3m2: _9
- e4m3: _9
- e5m2: _9
-class _368(_Begun):
- e2m1: _367
- e2m3: _367
- e3m2: _367
- e4m3: _367
- e5m2: _367
-class _369(_Begun):
- f16: _366
- f32: _368
-class _370(_Begun):
- col: _369
-class _371(_Begun):
- row: _370
-class _372(_Begun):
- m16n8k64: _371
-class _373(_Begun):
+class _571(_Begun):
+ s4: _282
+ u4: _282
+class _572(_Begun):
+ s4: _571
+ u4: _571
+class _573(_Begun):
+ s32: _572
+class _574(_Begun):
+ s32: _572
+ satfinite: _573
+class _575(_Begun):
+ col: _574
+class _576(_Begun):
+ row: _575
+class _577(_Begun):
+ f16: _298
+class _578(_Begun):
+ f16: _577
+class _579(_Begun):
+ bf16: _10
+class _580(_Begun):
+ f16: _10
+class _581(_Begun):
+ bf16: _579
+ f16: _580
+ tf32: _323
+class _582(_Begun):
+ f16: _578
+ f32: _581
+class _583(_Begun):
+ col: _582
+class _584(_Begun):
+ row: _583
+class _585(_Begun):
+ bf16: _579
+ f16: _580
+class _586(_Begun):
+ s8: _282
+ u8: _282
+class _587(_Begun):
+ s8: _586
+ u8: _586
+class _588(_Begun):
+ s32: _587
+class _589(_Begun):
+ f16: _578
+ f32: _585
+ s32: _587
+ satfinite: _588
+class _590(_Begun):
+ col: _589
+class _591(_Begun):
+ row: _590
+class _592(_Begun):
+ e4m3: _10
+ e5m2: _10
+class _593(_Begun):
+ e4m3: _592
+ e5m2: _592
+class _594(_Begun):
+ s4: _571
+ s8: _586
+ u4: _571
+ u8: _586
+class _595(_Begun):
+ s32: _594
+class _596(_Begun):
+ f32: _593
+ s32: _594
+ satfinite: _595
+class _597(_Begun):
+ col: _596
+class _598(_Begun):
+ row: _597
+class _599(_Begun):
+ tf32: _323
+class _600(_Begun):
+ f32: _599
+class _601(_Begun):
+ col: _600
+class _602(_Begun):
+ row: _601
+class _603(_Begun):
+ m16n8k128: _576
+ m16n8k16: _584
+ m16n8k32: _591
+ m16n8k64: _598
+ m16n8k8: _602
+class _604(_Begun):
+ aligned: _603
+class _605(_Begun):
+ sync: _604
+class _606(_Begun):
+ e2m1: _298
+ e2m3: _298
+ e3m2: _298
+ e4m3: _298
+ e5m2: _298
+class _607(_Begun):
+ e2m1: _606
+ e2m3: _606
+ e3m2: _606
+ e4m3: _606
+ e5m2: _606
+class _608(_Begun):
+ e2m1: _10
+ e2m3: _10
+ e3m2: _10
+ e4m3: _10
+ e5m2: _10
+class _609(_Begun):
+ e2m1: _608
+ e2m3: _608
+ e3m2: _608
+ e4m3: _608
+ e5m2: _608
+class _610(_Begun):
+ f16: _607
+ f32: _609
+class _611(_Begun):
+ col: _610
+class _612(_Begun):
+ row: _611
+class _613(_Begun):
+ m16n8k64: _612
+class _614(_Begun):
  ue8m0: _0
-class _374(_Begun):
- f32: _373
-class _375(_Begun):
- e2m1: _374
-class _376(_Begun):
- e2m1: _375
-class _377(_Begun):
- f32: _376
-class _378(_Begun):
- col: _377
-class _379(_Begun):
- row: _378
-class _380(_Begun):
- m16n8k128: _379
-class _381(_Begun):
- m16n8k128: _379
- scale_vec__2X: _380
-class _382(_Begun):
- block_scale: _381
-class _383(_Begun):
+class _615(_Begun):
+ f32: _614
+class _616(_Begun):
+ e2m1: _615
+class _617(_Begun):
+ e2m1: _616
+class _618(_Begun):
+ f32: _617
+class _619(_Begun):
+ col: _618
+class _620(_Begun):
+ row: _619
+class _621(_Begun):
+ m16n8k128: _620
+class _622(_Begun):
+ m16n8k128: _620
+ scale_vec__2X: _621
+class _623(_Begun):
+ block_scale: _622
+class _624(_Begun):
  ue4m3: _0
  ue8m0: _0
-class _384(_Begun):
- f32: _383
-class _385(_Begun):
- e2m1: _384
-class _386(_Begun):
- e2m1: _385
-class _387(_Begun):
- f32: _386
-class _388(_Begun):
- col: _387
-class _389(_Begun):
- row: _388
-class _390(_Begun):
- m16n8k128: _389
-class _391(_Begun):
- scale_vec__2X: _380
- scale_vec__4X: _390
-class _392(_Begun):
- block_scale: _391
-class _393(_Begun):
- e2m1: _374
- e2m3: _374
- e3m2: _374
- e4m3: _374
- e5m2: _374
-class _394(_Begun):
- e2m1: _393
- e2m3: _393
- e3m2: _393
- e4m3: _393
- e5m2: _393
-class _395(_Begun):
- f32: _394
-class _396(_Begun):
- col: _395
-class _397(_Begun):
- row: _396
-class _398(_Begun):
- m16n8k64: _397
-class _399(_Begun):
- m16n8k64: _397
- scale_vec__1X: _398
-class _400(_Begun):
- block_scale: _399
-class _401(_Begun):
- f32: _376
- scale_vec__2X: _377
-class _402(_Begun):
- block_scale: _401
-class _403(_Begun):
- scale_vec__2X: _377
- scale_vec__4X: _387
-class _404(_Begun):
- block_scale: _403
-class _405(_Begun):
- kind__mxf4: _402
- kind__mxf4nvf4: _404
- s32: _331
- satfinite: _332
-class _406(_Begun):
- col: _405
-class _407(_Begun):
- row: _406
-class _408(_Begun):
- e4m3: _170
- e5m2: _170
-class _409(_Begun):
- e4m3: _408
- e5m2: _408
-class _410(_Begun):
- f32: _394
- scale_vec__1X: _395
-class _411(_Begun):
- block_scale: _410
-class _412(_Begun):
- f16: _409
- f32: _352
- kind__f8f6f4: _369
- kind__mxf8f6f4: _411
- s32: _353
- satfinite: _354
-class _413(_Begun):
- col: _412
-class _414(_Begun):
- row: _413
-class _415(_Begun):
- kind__f8f6f4: _372
- kind__mxf4: _382
- kind__mxf4nvf4: _392
- kind__mxf8f6f4: _400
- m16n8k128: _407
- m16n8k16: _343
- m16n8k32: _350
- m16n8k64: _414
- m16n8k8: _361
-class _416(_Begun):
- aligned: _415
-class _417(_Begun):
- sync: _416
-class _418(_Begun):
- m16n8k32: _371
-class _419(_Begun):
- m16n8k64: _379
-class _420(_Begun):
- m16n8k64: _379
- scale_vec__2X: _419
-class _421(_Begun):
- block_scale: _420
-class _422(_Begun):
- m16n8k64: _389
-class _423(_Begun):
- scale_vec__2X: _419
- scale_vec__4X: _422
-class _424(_Begun):
- block_scale: _423
-class _425(_Begun):
- m16n8k32: _397
-class _426(_Begun):
- m16n8k32: _397
- scale_vec__1X: _425
-class _427(_Begun):
- block_scale: _426
-class _428(_Begun):
+class _625(_Begun):
+ f32: _624
+class _626(_Begun):
+ e2m1: _625
+class _627(_Begun):
+ e2m1: _626
+class _628(_Begun):
+ f32: _627
+class _629(_Begun):
+ col: _628
+class _630(_Begun):
+ row: _629
+class _631(_Begun):
+ m16n8k128: _630
+class _632(_Begun):
+ scale_vec__2X: _621
+ scale_vec__4X: _631
+class _633(_Begun):
+ block_scale: _632
+class _634(_Begun):
+ e2m1: _615
+ e2m3: _615
+ e3m2: _615
+ e4m3: _615
+ e5m2: _615
+class _635(_Begun):
+ e2m1: _634
+ e2m3: _634
+ e3m2: _634
+ e4m3: _634
+ e5m2: _634
+class _636(_Begun):
+ f32: _635
+class _637(_Begun):
+ col: _636
+class _638(_Begun):
+ row: _637
+class _639(_Begun):
+ m16n8k64: _638
+class _640(_Begun):
+ m16n8k64: _638
+ scale_vec__1X: _639
+class _641(_Begun):
+ block_scale: _640
+class _642(_Begun):
+ f32: _617
+ scale_vec__2X: _618
+class _643(_Begun):
+ block_scale: _642
+class _644(_Begun):
+ scale_vec__2X: _618
+ scale_vec__4X: _628
+class _645(_Begun):
+ block_scale: _644
+class _646(_Begun):
+ kind__mxf4: _643
+ kind__mxf4nvf4: _645
+ s32: _572
+ satfinite: _573
+class _647(_Begun):
+ col: _646
+class _648(_Begun):
+ row: _647
+class _649(_Begun):
+ e4m3: _298
+ e5m2: _298
+class _650(_Begun):
+ e4m3: _649
+ e5m2: _649
+class _651(_Begun):
+ f32: _635
+ scale_vec__1X: _636
+class _652(_Begun):
+ block_scale: _651
+class _653(_Begun):
+ f16: _650
+ f32: _593
+ kind__f8f6f4: _610
+ kind__mxf8f6f4: _652
+ s32: _594
+ satfinite: _595
+class _654(_Begun):
+ col: _653
+class _655(_Begun):
+ row: _654
+class _656(_Begun):
+ kind__f8f6f4: _613
+ kind__mxf4: _623
+ kind__mxf4nvf4: _633
+ kind__mxf8f6f4: _641
+ m16n8k128: _648
+ m16n8k16: _584
+ m16n8k32: _591
+ m16n8k64: _655
+ m16n8k8: _602
+class _657(_Begun):
+ aligned: _656
+class _658(_Begun):
+ sync: _657
+class _659(_Begun):
+ m16n8k32: _612
+class _660(_Begun):
+ m16n8k64: _620
+class _661(_Begun):
+ m16n8k64: _620
+ scale_vec__2X: _660
+class _662(_Begun):
+ block_scale: _661
+class _663(_Begun):
+ m16n8k64: _630
+class _664(_Begun):
+ scale_vec__2X: _660
+ scale_vec__4X: _663
+class _665(_Begun):
+ block_scale: _664
+class _666(_Begun):
+ m16n8k32: _638
+class _667(_Begun):
+ m16n8k32: _638
+ scale_vec__1X: _666
+class _668(_Begun):
+ block_scale: _667
+class _669(_Begun):
  popc: _0
-class _429(_Begun):
- and_: _428
- xor: _428
-class _430(_Begun):
- s32: _429
-class _431(_Begun):
- b1: _430
-class _432(_Begun):
- b1: _431
-class _433(_Begun):
- s32: _432
-class _434(_Begun):
- col: _433
-class _435(_Begun):
- row: _434
-class _436(_Begun):
- e4m3: _408
- e5m2: _408
- f16: _336
-class _437(_Begun):
- bf16: _338
- e4m3: _351
- e5m2: _351
- f16: _339
-class _438(_Begun):
- f64: _171
-class _439(_Begun):
- f64: _438
-class _440(_Begun):
- f16: _436
- f32: _437
- f64: _439
- s32: _346
- satfinite: _347
-class _441(_Begun):
- col: _440
-class _442(_Begun):
- row: _441
-class _443(_Begun):
- f32: _358
- f64: _439
-class _444(_Begun):
- col: _443
-class _445(_Begun):
- row: _444
-class _446(_Begun):
- f16: _337
- f32: _340
- f64: _439
-class _447(_Begun):
- col: _446
-class _448(_Begun):
- row: _447
-class _449(_Begun):
- s32: _346
- satfinite: _347
-class _450(_Begun):
- col: _449
-class _451(_Begun):
- row: _450
-class _452(_Begun):
- f16: _151
-class _453(_Begun):
- f16: _452
-class _454(_Begun):
- f16: _337
- f32: _453
-class _455(_Begun):
- col: _454
- row: _454
-class _456(_Begun):
- f16: _337
- f32: _453
- f64: _439
-class _457(_Begun):
- col: _456
- row: _454
-class _458(_Begun):
- col: _455
- row: _457
-class _459(_Begun):
- kind__f8f6f4: _418
- kind__mxf4: _421
- kind__mxf4nvf4: _424
- kind__mxf8f6f4: _427
- m16n8k128: _435
- m16n8k16: _442
- m16n8k256: _435
- m16n8k32: _414
- m16n8k4: _445
- m16n8k64: _407
- m16n8k8: _448
- m8n8k128: _435
- m8n8k16: _451
- m8n8k32: _335
- m8n8k4: _458
-class _460(_Begun):
- aligned: _459
-class _461(_Begun):
- sp: _364
- sp__ordered_metadata: _417
- sync: _460
-class _462(_Begun):
+class _670(_Begun):
+ and_: _669
+ xor: _669
+class _671(_Begun):
+ s32: _670
+class _672(_Begun):
+ b1: _671
+class _673(_Begun):
+ b1: _672
+class _674(_Begun):
+ s32: _673
+class _675(_Begun):
+ col: _674
+class _676(_Begun):
+ row: _675
+class _677(_Begun):
+ e4m3: _649
+ e5m2: _649
+ f16: _577
+class _678(_Begun):
+ bf16: _579
+ e4m3: _592
+ e5m2: _592
+ f16: _580
+class _679(_Begun):
+ f64: _299
+class _680(_Begun):
+ f64: _679
+class _681(_Begun):
+ f16: _677
+ f32: _678
+ f64: _680
+ s32: _587
+ satfinite: _588
+class _682(_Begun):
+ col: _681
+class _683(_Begun):
+ row: _682
+class _684(_Begun):
+ f32: _599
+ f64: _680
+class _685(_Begun):
+ col: _684
+class _686(_Begun):
+ row: _685
+class _687(_Begun):
+ f16: _578
+ f32: _581
+ f64: _680
+class _688(_Begun):
+ col: _687
+class _689(_Begun):
+ row: _688
+class _690(_Begun):
+ s32: _587
+ satfinite: _588
+class _691(_Begun):
+ col: _690
+class _692(_Begun):
+ row: _691
+class _693(_Begun):
+ f16: _279
+class _694(_Begun):
+ f16: _693
+class _695(_Begun):
+ f16: _578
+ f32: _694
+class _696(_Begun):
+ col: _695
+ row: _695
+class _697(_Begun):
+ f16: _578
+ f32: _694
+ f64: _680
+class _698(_Begun):
+ col: _697
+ row: _695
+class _699(_Begun):
+ col: _696
+ row: _698
+class _700(_Begun):
+ kind__f8f6f4: _659
+ kind__mxf4: _662
+ kind__mxf4nvf4: _665
+ kind__mxf8f6f4: _668
+ m16n8k128: _676
+ m16n8k16: _683
+ m16n8k256: _676
+ m16n8k32: _655
+ m16n8k4: _686
+ m16n8k64: _648
+ m16n8k8: _689
+ m8n8k128: _676
+ m8n8k16: _692
+ m8n8k32: _576
+ m8n8k4: _699
+class _701(_Begun):
+ aligned: _700
+class _702(_Begun):
+ sp: _605
+ sp__ordered_metadata: _658
+ sync: _701
+class _703(_Begun):
  b16: _0
  b32: _0
  b64: _0
@@ -2404,7 +3575,7 @@ class _462(_Begun):
  u16: _0
  u32: _0
  u64: _0
-class _463(_Begun):
+class _704(_Begun):
  b16: _0
  b32: _0
  f32: _0
@@ -2412,7 +3583,7 @@ class _463(_Begun):
  s32: _0
  u16: _0
  u32: _0
-class _464(_Begun):
+class _705(_Begun):
  b128: _0
  b16: _0
  b32: _0
@@ -2426,47 +3597,47 @@ class _464(_Begun):
  u16: _0
  u32: _0
  u64: _0
- v2: _462
- v4: _463
-class _465(_Begun):
- trans: _282
-class _466(_Begun):
- m8n8: _465
-class _467(_Begun):
- aligned: _466
-class _468(_Begun):
- sync: _467
-class _469(_Begun):
+ v2: _703
+ v4: _704
+class _706(_Begun):
+ trans: _524
+class _707(_Begun):
+ m8n8: _706
+class _708(_Begun):
+ aligned: _707
+class _709(_Begun):
+ sync: _708
+class _710(_Begun):
  f16x2: _0
-class _470(Opcode):
- bf16x2: _469
-class _471(_Begun):
+class _711(Opcode):
+ bf16x2: _710
+class _712(_Begun):
  bf16x2: _0
-class _472(Opcode):
- f16x2: _471
-class _473(_Begun):
- f16x2: _15
-class _474(_Begun):
+class _713(Opcode):
+ f16x2: _712
+class _714(_Begun):
+ f16x2: _17
+class _715(_Begun):
  f16: _0
  f16x2: _0
  f32: _0
  f32x2: _0
- rz: _473
+ rz: _714
  sat: _1
-class _475(_Begun):
+class _716(_Begun):
  s16: _0
  s32: _0
  s64: _0
  u16: _0
  u32: _0
  u64: _0
-class _476(_Begun):
+class _717(_Begun):
  f32: _0
  f32x2: _0
  f64: _0
- ftz: _10
- sat: _9
-class _477(_Begun):
+ ftz: _11
+ sat: _10
+class _718(_Begun):
  bf16: _0
  bf16x2: _0
  f16: _0
@@ -2474,36 +3645,353 @@ class _477(_Begun):
  f32: _0
  f32x2: _0
  f64: _0
- ftz: _8
+ ftz: _9
  sat: _1
-class _478(_Begun):
- bf16x2: _15
+class _719(_Begun):
+ bf16x2: _17
  f32: _0
  f32x2: _0
  f64: _0
- ftz: _10
- sat: _9
-class _479(_Begun):
+ ftz: _11
+ sat: _10
+class _720(_Begun):
  bf16: _0
- bf16x2: _470
+ bf16x2: _711
  f16: _0
- f16x2: _472
+ f16x2: _713
  f32: _0
  f32x2: _0
  f64: _0
- ftz: _474
- hi: _475
- lo: _475
- rm: _476
- rn: _477
- rp: _476
- rz: _478
+ ftz: _715
+ hi: _716
+ lo: _716
+ rm: _717
+ rn: _718
+ rp: _717
+ rz: _719
  sat: _1
- wide: _302
-class _480(_Begun):
- hi: _129
- lo: _129
-class _481(_Begun):
+ wide: _544
+class _721(_Begun):
+ hi: _251
+ lo: _251
+class _722(_Begun):
+ bulk_group: _120
+class _723(_Begun):
+ shared__cta: _722
+class _724(_Begun):
+ bulk_group: _145
+class _725(_Begun):
+ shared__cta: _724
+class _726(_Begun):
+ global_: _725
+class _727(_Begun):
+ cluster: _726
+ cta: _726
+ gpu: _726
+ sys: _726
+class _728(_Begun):
+ global_: _723
+class _729(_Begun):
+ global_: _723
+ relaxed: _727
+ weak: _728
+class _730(_Begun):
+ bulk: _729
+class _731(_Begun):
+ bulk_group: _246
+class _732(_Begun):
+ shared__cta: _731
+class _733(_Begun):
+ global_: _732
+class _734(_Begun):
+ cluster: _733
+ cta: _733
+ gpu: _733
+ sys: _733
+class _735(_Begun):
+ global_: _732
+ relaxed: _734
+class _736(_Begun):
+ bulk: _735
+class _737(_Begun):
+ async_: _736
+class _738(_Begun):
+ async_: _730
+ reduce: _737
+class _739(_Begun):
+ e4m3x2: _0
+ e4m3x4: _0
+ e5m2x2: _0
+ e5m2x4: _0
+class _740(_Begun):
+ e4m3: _0
+ e4m3x2: _0
+ e4m3x4: _0
+ e5m2: _0
+ e5m2x2: _0
+ e5m2x4: _0
+class _741(_Begun):
+ e4m3: _0
+ e4m3x2: _0
+ e5m2: _0
+ e5m2x2: _0
+class _742(_Begun):
+ e4m3x4: _0
+ e5m2x4: _0
+ v2: _739
+ v4: _740
+ v8: _741
+class _743(_Begun):
+ bf16x2: _0
+ f16x2: _0
+ v2: _50
+ v4: _50
+ v8: _39
+class _744(_Begun):
+ bf16: _0
+ bf16x2: _0
+ e4m3x2: _0
+ e4m3x4: _0
+ e5m2x2: _0
+ e5m2x4: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+class _745(_Begun):
+ bf16: _0
+ bf16x2: _0
+ e4m3: _0
+ e4m3x2: _0
+ e4m3x4: _0
+ e5m2: _0
+ e5m2x2: _0
+ e5m2x4: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+class _746(_Begun):
+ bf16: _0
+ e4m3: _0
+ e4m3x2: _0
+ e5m2: _0
+ e5m2x2: _0
+ f16: _0
+class _747(_Begun):
+ acc__f16: _742
+ acc__f32: _743
+ bf16x2: _0
+ e4m3x4: _0
+ e5m2x4: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ s32: _0
+ u32: _0
+ u64: _0
+ v2: _744
+ v4: _745
+ v8: _746
+class _748(_Begun):
+ bf16: _0
+ bf16x2: _0
+ e4m3x2: _0
+ e4m3x4: _0
+ e5m2x2: _0
+ e5m2x4: _0
+ f16: _0
+ f16x2: _0
+class _749(_Begun):
+ bf16: _0
+ bf16x2: _0
+ e4m3: _0
+ e4m3x2: _0
+ e4m3x4: _0
+ e5m2: _0
+ e5m2x2: _0
+ e5m2x4: _0
+ f16: _0
+ f16x2: _0
+class _750(_Begun):
+ bf16x2: _0
+ e4m3x4: _0
+ e5m2x4: _0
+ f16x2: _0
+ s32: _0
+ s64: _0
+ u32: _0
+ u64: _0
+ v2: _748
+ v4: _749
+ v8: _746
+class _751(_Begun):
+ add: _747
+ and_: _43
+ max: _750
+ min: _750
+ or_: _43
+ xor: _43
+class _752(_Begun):
+ add: _747
+ and_: _43
+ global_: _751
+ max: _750
+ min: _750
+ or_: _43
+ xor: _43
+class _753(_Begun):
+ cluster: _752
+ cta: _752
+ gpu: _752
+ sys: _752
+class _754(_Begun):
+ acquire: _753
+ add: _747
+ and_: _43
+ global_: _751
+ max: _750
+ min: _750
+ or_: _43
+ relaxed: _753
+ weak: _752
+ xor: _43
+class _755(_Begun):
+ bf16x2: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ s32: _0
+ u32: _0
+ u64: _0
+ v2: _38
+ v4: _38
+ v8: _39
+class _756(_Begun):
+ add: _250
+class _757(_Begun):
+ add: _250
+ global_: _756
+class _758(_Begun):
+ gpu: _757
+ sys: _757
+class _759(_Begun):
+ release: _758
+class _760(_Begun):
+ add: _755
+ and_: _43
+ max: _4
+ min: _4
+ or_: _43
+ xor: _43
+class _761(_Begun):
+ add: _755
+ and_: _43
+ global_: _760
+ max: _4
+ min: _4
+ or_: _43
+ xor: _43
+class _762(_Begun):
+ cluster: _761
+ cta: _761
+ gpu: _761
+ sys: _761
+class _763(_Begun):
+ add: _755
+ and_: _43
+ async_: _759
+ global_: _760
+ max: _4
+ min: _4
+ or_: _43
+ relaxed: _762
+ release: _762
+ xor: _43
+class _764(_Begun):
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ global_: _489
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+class _765(_Begun):
+ gpu: _764
+ sys: _764
+class _766(_Begun):
+ release: _765
+class _767(_Begun):
+ b32: _0
+ b64: _0
+ bf16x2: _0
+ e4m3x4: _0
+ e5m2x4: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ s32: _0
+ s64: _0
+ u32: _0
+ u64: _0
+ v2: _744
+ v4: _745
+ v8: _746
+class _768(_Begun):
+ b32: _0
+ b64: _0
+ bf16x2: _0
+ e4m3x4: _0
+ e5m2x4: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ global_: _767
+ s32: _0
+ s64: _0
+ u32: _0
+ u64: _0
+ v2: _744
+ v4: _745
+ v8: _746
+class _769(_Begun):
+ cluster: _768
+ cta: _768
+ gpu: _768
+ sys: _768
+class _770(_Begun):
+ async_: _766
+ b32: _0
+ b64: _0
+ bf16x2: _0
+ e4m3x4: _0
+ e5m2x4: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ global_: _767
+ relaxed: _769
+ release: _769
+ s32: _0
+ s64: _0
+ u32: _0
+ u64: _0
+ v2: _744
+ v4: _745
+ v8: _746
+ weak: _768
+class _771(_Begun):
+ cp: _738
+ ld_reduce: _754
+ red: _763
+ st: _770
+class _772(_Begun):
  bf16: _0
  bf16x2: _0
  f16: _0
@@ -2515,49 +4003,256 @@ class _481(_Begun):
  s32: _0
  s64: _0
  s8x4: _0
-class _482(Opcode):
+class _773(Opcode):
+ mask: _0
+class _774(_Begun):
+ valid_addr: _0
+class _775(_Begun):
+ tensormap: _0
+class _776(_Begun):
+ L1: _0
+ L1__32B: _774
+ L2: _0
+ L2__evict_last: _0
+ L2__evict_normal: _0
+class _777(_Begun):
+ L1: _0
+ L2: _0
+class _778(_Begun):
+ L1: _0
+ L1__32B: _774
+ L2: _0
+ L2__evict_last: _0
+ L2__evict_normal: _0
+ const: _775
+ global_: _776
+ local: _777
+ param: _775
+ tensormap: _0
+class _779(_Begun):
+ L1: _0
+class _780(Opcode):
  b4e: _0
  ecl: _0
  ecr: _0
  f4e: _0
  rc16: _0
  rc8: _0
-class _483(_Begun):
- b32: _482
-class _484(_Begun):
+class _781(_Begun):
+ b32: _780
+class _782(_Begun):
  f32: _0
- ftz: _45
-class _485(_Begun):
- approx: _484
- rm: _216
- rn: _216
- rp: _216
- rz: _216
-class _486(_Begun):
- NaN: _9
+ ftz: _116
+class _783(_Begun):
+ approx: _782
+ rm: _353
+ rn: _353
+ rp: _353
+ rz: _353
+class _784(_Begun):
+ L2__cache_hint: _40
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
  f32: _0
-class _487(_Begun):
- NaN: _9
- abs: _486
+ relaxed: _63
+ release: _63
+ v2: _38
+ v4: _38
+ v8: _39
+class _785(_Begun):
+ L2__cache_hint: _37
  f32: _0
+ f64: _0
+ noftz: _784
+ relaxed: _61
+ release: _61
  s32: _0
  u32: _0
-class _488(_Begun):
- add: _129
+ u64: _0
+ v2: _10
+ v4: _10
+class _786(_Begun):
+ L2__cache_hint: _43
+ b32: _0
+ b64: _0
+ relaxed: _67
+ release: _67
+class _787(_Begun):
+ add: _4
+class _788(_Begun):
+ add: _4
+ global_: _787
+class _789(_Begun):
+ sys: _788
+class _790(_Begun):
+ release: _789
+class _791(_Begun):
+ add: _4
  and_: _3
- max: _487
- min: _487
+ dec: _46
+ inc: _46
+ max: _251
+ min: _251
  or_: _3
  xor: _3
-class _489(_Begun):
- sync: _488
-class _490(_Begun):
+class _792(_Begun):
+ mbarrier__complete_tx__bytes: _791
+class _793(_Begun):
+ mbarrier__complete_tx__bytes: _791
+ shared__cluster: _792
+class _794(_Begun):
+ cluster: _793
+class _795(_Begun):
+ gpu: _788
+ sys: _788
+class _796(_Begun):
+ mmio: _790
+ relaxed: _794
+ release: _795
+class _797(_Begun):
+ add: _42
+ and_: _44
+ dec: _47
+ inc: _47
+ max: _53
+ min: _53
+ or_: _44
+ xor: _44
+class _798(_Begun):
+ add: _55
+ and_: _43
+ dec: _46
+ inc: _46
+ max: _4
+ min: _4
+ or_: _43
+ xor: _43
+class _799(_Begun):
+ add: _42
+ and_: _44
+ dec: _47
+ global_: _797
+ inc: _47
+ max: _53
+ min: _53
+ or_: _44
+ shared: _798
+ shared__cluster: _798
+ shared__cta: _798
+ xor: _44
+class _800(_Begun):
+ L2__cache_hint: _46
+ relaxed: _73
+ release: _73
+ u32: _0
+class _801(_Begun):
+ add: _59
+ and_: _43
+ dec: _46
+ inc: _46
+ max: _4
+ min: _4
+ or_: _43
+ xor: _43
+class _802(_Begun):
+ add: _42
+ and_: _44
+ cluster: _801
+ cta: _801
+ dec: _47
+ gpu: _801
+ inc: _47
+ max: _53
+ min: _53
+ or_: _44
+ sys: _801
+ xor: _44
+class _803(_Begun):
+ L2__cache_hint: _4
+ noftz: _52
+ relaxed: _81
+ release: _81
+ s32: _0
+ s64: _0
+ u32: _0
+ u64: _0
+class _804(_Begun):
+ add: _42
+ and_: _44
+ cluster: _799
+ cta: _799
+ dec: _47
+ global_: _797
+ gpu: _799
+ inc: _47
+ max: _53
+ min: _53
+ or_: _44
+ shared: _798
+ shared__cluster: _798
+ shared__cta: _798
+ sys: _799
+ xor: _44
+class _805(_Begun):
+ add: _55
+ and_: _43
+ cluster: _801
+ cta: _801
+ dec: _46
+ gpu: _801
+ inc: _46
+ max: _4
+ min: _4
+ or_: _43
+ sys: _801
+ xor: _43
+class _806(_Begun):
+ add: _785
+ and_: _786
+ async_: _796
+ cluster: _799
+ cta: _799
+ dec: _800
+ global_: _802
+ gpu: _799
+ inc: _800
+ max: _803
+ min: _803
+ or_: _786
+ relaxed: _804
+ release: _804
+ shared: _805
+ shared__cluster: _805
+ shared__cta: _805
+ sys: _799
+ xor: _786
+class _807(_Begun):
+ NaN: _10
+ f32: _0
+class _808(_Begun):
+ NaN: _10
+ abs: _807
+ f32: _0
+ s32: _0
+ u32: _0
+class _809(_Begun):
+ add: _251
+ and_: _3
+ max: _808
+ min: _808
+ or_: _3
+ xor: _3
+class _810(_Begun):
+ sync: _809
+class _811(_Begun):
  f32: _0
  f64: _0
- ftz: _45
-class _491(_Begun):
- approx: _490
-class _492(_Begun):
+ ftz: _116
+class _812(_Begun):
+ approx: _811
+class _813(_Begun):
  b16: _0
  b32: _0
  b64: _0
@@ -2571,7 +4266,7 @@ class _492(_Begun):
  u16: _0
  u32: _0
  u64: _0
-class _493(_Begun):
+class _814(_Begun):
  b16: _0
  b32: _0
  b64: _0
@@ -2584,15 +4279,15 @@ class _493(_Begun):
  u16: _0
  u32: _0
  u64: _0
-class _494(_Begun):
- f16: _151
- f16x2: _469
- f32: _9
- s16: _170
+class _815(_Begun):
+ f16: _279
+ f16x2: _710
+ f32: _10
+ s16: _298
  s32: _1
- u16: _170
+ u16: _298
  u32: _1
-class _495(_Begun):
+class _816(_Begun):
  b16: _0
  b32: _0
  b64: _0
@@ -2608,68 +4303,68 @@ class _495(_Begun):
  u16: _0
  u32: _0
  u64: _0
-class _496(_Begun):
- bf16: _492
- bf16x2: _471
- f16: _493
- f16x2: _469
- f32: _462
- ftz: _494
- s16: _121
- s32: _495
- u16: _121
- u32: _495
-class _497(_Begun):
- and_: _496
- bf16: _492
- bf16x2: _471
- f16: _493
- f16x2: _469
- f32: _462
- ftz: _494
- or_: _496
- s16: _121
+class _817(_Begun):
+ bf16: _813
+ bf16x2: _712
+ f16: _814
+ f16x2: _710
+ f32: _703
+ ftz: _815
+ s16: _39
+ s32: _816
+ u16: _39
+ u32: _816
+class _818(_Begun):
+ and_: _817
+ bf16: _813
+ bf16x2: _712
+ f16: _814
+ f16x2: _710
+ f32: _703
+ ftz: _815
+ or_: _817
+ s16: _39
  s16x2: _0
- s32: _495
+ s32: _816
  s8x4: _0
- u16: _121
+ u16: _39
  u16x2: _0
- u32: _495
+ u32: _816
  u8x4: _0
- xor: _496
-class _498(_Begun):
+ xor: _817
+class _819(_Begun):
  bf16: _0
  bf16x2: _0
  f16: _0
  f16x2: _0
  f32: _0
  f64: _0
-class _499(_Begun):
- bf16: _150
- bf16x2: _471
- f16: _174
- f16x2: _469
- f32: _45
- ftz: _494
- s16: _121
- s32: _498
- u16: _121
- u32: _498
-class _500(_Begun):
- and_: _499
- bf16: _150
- bf16x2: _471
- f16: _174
- f16x2: _469
- f32: _45
- ftz: _494
- or_: _499
- s16: _121
- s32: _498
- u16: _121
- u32: _498
- xor: _499
-class _501(_Begun):
+class _820(_Begun):
+ bf16: _278
+ bf16x2: _712
+ f16: _302
+ f16x2: _710
+ f32: _116
+ ftz: _815
+ s16: _39
+ s32: _819
+ u16: _39
+ u32: _819
+class _821(_Begun):
+ and_: _820
+ bf16: _278
+ bf16x2: _712
+ f16: _302
+ f16x2: _710
+ f32: _116
+ ftz: _815
+ or_: _820
+ s16: _39
+ s32: _819
+ u16: _39
+ u32: _819
+ xor: _820
+class _822(_Begun):
  bf16: _0
  f16: _0
  f32: _0
@@ -2680,7 +4375,7 @@ class _501(_Begun):
  u16: _0
  u32: _0
  u64: _0
-class _502(_Begun):
+class _823(_Begun):
  f16: _0
  f32: _0
  f64: _0
@@ -2690,7 +4385,7 @@ class _502(_Begun):
  u16: _0
  u32: _0
  u64: _0
-class _503(_Begun):
+class _824(_Begun):
  f32: _0
  f64: _0
  s16: _0
@@ -2699,7 +4394,7 @@ class _503(_Begun):
  u16: _0
  u32: _0
  u64: _0
-class _504(_Begun):
+class _825(_Begun):
  bf16: _0
  bf16x2: _0
  f16: _0
@@ -2712,83 +4407,83 @@ class _504(_Begun):
  u16: _0
  u32: _0
  u64: _0
-class _505(_Begun):
- bf16: _501
- bf16x2: _471
- f16: _502
- f16x2: _469
- f32: _503
- ftz: _494
- s16: _121
- s32: _504
- u16: _121
- u32: _504
-class _506(_Begun):
- and_: _505
- bf16: _501
- bf16x2: _471
- f16: _502
- f16x2: _469
- f32: _503
- ftz: _494
- or_: _505
- s16: _121
+class _826(_Begun):
+ bf16: _822
+ bf16x2: _712
+ f16: _823
+ f16x2: _710
+ f32: _824
+ ftz: _815
+ s16: _39
+ s32: _825
+ u16: _39
+ u32: _825
+class _827(_Begun):
+ and_: _826
+ bf16: _822
+ bf16x2: _712
+ f16: _823
+ f16x2: _710
+ f32: _824
+ ftz: _815
+ or_: _826
+ s16: _39
  s16x2: _0
- s32: _504
+ s32: _825
  s8x4: _0
- u16: _121
+ u16: _39
  u16x2: _0
- u32: _504
+ u32: _825
  u8x4: _0
- xor: _505
-class _507(_Begun):
+ xor: _826
+class _828(_Begun):
  u16: _0
  u32: _0
  u64: _0
-class _508(_Begun):
- bf16: _507
- f16: _507
- f32: _507
- s32: _507
- u32: _507
-class _509(_Begun):
- and_: _508
- bf16: _507
- f16: _507
- f32: _507
- or_: _508
- s32: _507
+class _829(_Begun):
+ bf16: _828
+ f16: _828
+ f32: _828
+ s32: _828
+ u32: _828
+class _830(_Begun):
+ and_: _829
+ bf16: _828
+ f16: _828
+ f32: _828
+ or_: _829
+ s32: _828
  u16x2: _0
- u32: _507
+ u32: _828
  u8x4: _0
- xor: _508
-class _510(_Begun):
- eq: _497
- equ: _500
- ge: _506
- geu: _500
- gt: _506
- gtu: _500
- hi: _509
- hs: _509
- le: _506
- leu: _500
- lo: _509
- ls: _509
- lt: _506
- ltu: _500
- nan: _500
- ne: _497
- neu: _500
- num: _500
-class _511(_Begun):
- aligned: _23
-class _512(_Begun):
- sync: _511
-class _513(_Begun):
- dec: _512
- inc: _512
-class _514(_Begun):
+ xor: _829
+class _831(_Begun):
+ eq: _818
+ equ: _821
+ ge: _827
+ geu: _821
+ gt: _827
+ gtu: _821
+ hi: _830
+ hs: _830
+ le: _827
+ leu: _821
+ lo: _830
+ ls: _830
+ lt: _827
+ ltu: _821
+ nan: _821
+ ne: _818
+ neu: _821
+ num: _821
+class _832(_Begun):
+ aligned: _46
+class _833(_Begun):
+ sync: _832
+class _834(_Begun):
+ dec: _833
+ inc: _833
+class _835(_Begun):
  b16: _0
  b32: _0
  b64: _0
@@ -2805,8 +4500,8 @@ class _514(_Begun):
  u16: _0
  u32: _0
  u64: _0
-class _515(_Begun):
- and_: _514
+class _836(_Begun):
+ and_: _835
  b16: _0
  b32: _0
  b64: _0
@@ -2817,15 +4512,15 @@ class _515(_Begun):
  f32: _0
  f64: _0
  ftz: _1
- or_: _514
+ or_: _835
  s16: _0
  s32: _0
  s64: _0
  u16: _0
  u32: _0
  u64: _0
- xor: _514
-class _516(_Begun):
+ xor: _835
+class _837(_Begun):
  bf16: _0
  bf16x2: _0
  f16: _0
@@ -2833,8 +4528,8 @@ class _516(_Begun):
  f32: _0
  f64: _0
  ftz: _1
-class _517(_Begun):
- and_: _516
+class _838(_Begun):
+ and_: _837
  bf16: _0
  bf16x2: _0
  f16: _0
@@ -2842,9 +4537,9 @@ class _517(_Begun):
  f32: _0
  f64: _0
  ftz: _1
- or_: _516
- xor: _516
-class _518(_Begun):
+ or_: _837
+ xor: _837
+class _839(_Begun):
  bf16: _0
  bf16x2: _0
  f16: _0
@@ -2858,8 +4553,8 @@ class _518(_Begun):
  u16: _0
  u32: _0
  u64: _0
-class _519(_Begun):
- and_: _518
+class _840(_Begun):
+ and_: _839
  bf16: _0
  bf16x2: _0
  f16: _0
@@ -2867,51 +4562,51 @@ class _519(_Begun):
  f32: _0
  f64: _0
  ftz: _1
- or_: _518
+ or_: _839
  s16: _0
  s32: _0
  s64: _0
  u16: _0
  u32: _0
  u64: _0
- xor: _518
-class _520(_Begun):
- and_: _507
- or_: _507
+ xor: _839
+class _841(_Begun):
+ and_: _828
+ or_: _828
  u16: _0
  u32: _0
  u64: _0
- xor: _507
-class _521(_Begun):
- eq: _515
- equ: _517
- ge: _519
- geu: _517
- gt: _519
- gtu: _517
- hi: _520
- hs: _520
- le: _519
- leu: _517
- lo: _520
- ls: _520
- lt: _519
- ltu: _517
- nan: _517
- ne: _515
- neu: _517
- num: _517
-class _522(_Begun):
- l: _39
- r: _39
-class _523(_Begun):
+ xor: _828
+class _842(_Begun):
+ eq: _836
+ equ: _838
+ ge: _840
+ geu: _838
+ gt: _840
+ gtu: _838
+ hi: _841
+ hs: _841
+ le: _840
+ leu: _838
+ lo: _841
+ ls: _841
+ lt: _840
+ ltu: _838
+ nan: _838
+ ne: _836
+ neu: _838
+ num: _838
+class _843(_Begun):
+ l: _100
+ r: _100
+class _844(_Begun):
  bfly: _3
  down: _3
  idx: _3
  up: _3
-class _524(_Begun):
- sync: _523
-class _525(_Begun):
+class _845(_Begun):
+ sync: _844
+class _846(_Begun):
  b16: _0
  b32: _0
  b64: _0
@@ -2921,49 +4616,119 @@ class _525(_Begun):
  u16: _0
  u32: _0
  u64: _0
-class _526(_Begun):
+class _847(_Begun):
  f32: _0
  s32: _0
-class _527(_Begun):
- b16: _9
- b32: _9
- b64: _9
- f32: _9
- f64: _9
- s16: _9
- s32: _9
- s64: _9
- u16: _9
- u32: _9
- u64: _9
-class _528(_Begun):
- b16: _526
- b32: _526
- b64: _526
- f32: _526
- f64: _526
- ftz: _527
- s16: _526
- s32: _526
- s64: _526
- u16: _526
- u32: _526
- u64: _526
-class _529(_Begun):
- approx: _215
- rm: _216
- rn: _216
- rp: _216
- rz: _216
-class _530(_Begun):
- L2__cache_hint: _252
- v4: _251
- v8: _248
-class _531(_Begun):
- L2__cache_hint: _249
- L2__evict_first: _530
- L2__evict_last: _530
- L2__evict_normal: _530
+class _848(_Begun):
+ b16: _10
+ b32: _10
+ b64: _10
+ f32: _10
+ f64: _10
+ s16: _10
+ s32: _10
+ s64: _10
+ u16: _10
+ u32: _10
+ u64: _10
+class _849(_Begun):
+ b16: _847
+ b32: _847
+ b64: _847
+ f32: _847
+ f64: _847
+ ftz: _848
+ s16: _847
+ s32: _847
+ s64: _847
+ u16: _847
+ u32: _847
+ u64: _847
+class _850(_Begun):
+ x1: _0
+ x16: _0
+ x2: _0
+ x32: _0
+ x4: _0
+ x64: _0
+ x8: _0
+class _851(_Begun):
+ sp__2to4: _850
+class _852(_Begun):
+ b2: _851
+ b4: _851
+class _853(_Begun):
+ b16: _852
+ b8: _852
+class _854(_Begun):
+ sp__1to2: _850
+ sp__1to4: _850
+ sp__2to4: _850
+class _855(_Begun):
+ x1: _0
+ x16: _0
+ x2: _0
+ x4: _0
+ x8: _0
+class _856(_Begun):
+ x1: _0
+ x16: _0
+ x2: _0
+ x32: _0
+ x4: _0
+ x8: _0
+class _857(_Begun):
+ sp__1to16: _855
+ sp__1to2: _850
+ sp__1to4: _850
+ sp__1to8: _856
+ sp__2to16: _855
+ sp__2to4: _850
+ sp__2to8: _856
+class _858(_Begun):
+ b2: _854
+ b4: _857
+class _859(_Begun):
+ x16: _0
+ x2: _0
+ x32: _0
+ x4: _0
+ x64: _0
+ x8: _0
+class _860(_Begun):
+ sp__1to2: _859
+ sp__1to4: _850
+ sp__2to4: _850
+class _861(_Begun):
+ sp__1to16: _856
+ sp__1to2: _859
+ sp__1to4: _850
+ sp__1to8: _850
+ sp__2to16: _856
+ sp__2to4: _850
+ sp__2to8: _850
+ sp__4to8: _850
+class _862(_Begun):
+ b2: _860
+ b4: _861
+class _863(_Begun):
+ b16: _858
+ b8: _862
+class _864(_Begun):
+ approx: _352
+ rm: _353
+ rn: _353
+ rp: _353
+ rz: _353
+class _865(_Begun):
+ L2__cache_hint: _494
+ v4: _493
+ v8: _490
+class _866(_Begun):
+ L2__cache_hint: _491
+ L2__evict_first: _865
+ L2__evict_last: _865
+ L2__evict_normal: _865
  b128: _0
  b16: _0
  b32: _0
@@ -2979,11 +4744,52 @@ class _531(_Begun):
  u32: _0
  u64: _0
  u8: _0
- v2: _247
- v4: _247
- v8: _248
-class _532(_Begun):
- L2__cache_hint: _249
+ v2: _489
+ v4: _489
+ v8: _490
+class _867(_Begun):
+ b32: _0
+ b64: _0
+ f32: _0
+ f64: _0
+ s32: _0
+ s64: _0
+ u32: _0
+ u64: _0
+class _868(_Begun):
+ b128: _0
+ b32: _0
+ b64: _0
+ f32: _0
+ f64: _0
+ s32: _0
+ s64: _0
+ u32: _0
+ u64: _0
+ v2: _867
+ v4: _490
+class _869(_Begun):
+ sys: _764
+class _870(_Begun):
+ release: _869
+class _871(_Begun):
+ mbarrier__complete_tx__bytes: _868
+class _872(_Begun):
+ mbarrier__complete_tx__bytes: _868
+ shared__cluster: _871
+class _873(_Begun):
+ mbarrier__complete_tx__bytes: _868
+ mmio: _870
+ release: _765
+ shared__cluster: _871
+ weak: _872
+class _874(Opcode):
+ shared__cta: _0
+class _875(Opcode):
+ shared__cta: _0
+ weak: _874
+class _876(_Begun):
+ L2__cache_hint: _491
  b128: _0
  b16: _0
  b32: _0
@@ -2999,26 +4805,26 @@ class _532(_Begun):
  u32: _0
  u64: _0
  u8: _0
- v2: _247
- v4: _247
- v8: _248
-class _533(_Begun):
- L1__evict_first: _531
- L1__evict_last: _531
- L1__evict_normal: _531
- L1__evict_unchanged: _531
- L1__no_allocate: _531
- L2__cache_hint: _249
- L2__evict_first: _530
- L2__evict_last: _530
- L2__evict_normal: _530
+ v2: _489
+ v4: _489
+ v8: _490
+class _877(_Begun):
+ L1__evict_first: _866
+ L1__evict_last: _866
+ L1__evict_normal: _866
+ L1__evict_unchanged: _866
+ L1__no_allocate: _866
+ L2__cache_hint: _491
+ L2__evict_first: _865
+ L2__evict_last: _865
+ L2__evict_normal: _865
  b128: _0
  b16: _0
  b32: _0
  b64: _0
  b8: _0
- cg: _532
- cs: _532
+ cg: _876
+ cs: _876
  f32: _0
  f64: _0
  s16: _0
@@ -3029,20 +4835,20 @@ class _533(_Begun):
  u32: _0
  u64: _0
  u8: _0
- v2: _247
- v4: _247
- v8: _248
- volatile: _249
- wb: _532
- wt: _532
-class _534(_Begun):
+ v2: _489
+ v4: _489
+ v8: _490
+ volatile: _491
+ wb: _876
+ wt: _876
+class _878(_Begun):
  b128: _0
  b16: _0
  b32: _0
  b64: _0
  b8: _0
- cg: _258
- cs: _258
+ cg: _500
+ cs: _500
  f32: _0
  f64: _0
  s16: _0
@@ -3053,19 +4859,19 @@ class _534(_Begun):
  u32: _0
  u64: _0
  u8: _0
- v2: _247
- v4: _257
- volatile: _258
- wb: _258
- wt: _258
-class _535(_Begun):
+ v2: _489
+ v4: _499
+ volatile: _500
+ wb: _500
+ wt: _500
+class _879(_Begun):
  b128: _0
  b16: _0
  b32: _0
  b64: _0
  b8: _0
- cg: _258
- cs: _258
+ cg: _500
+ cs: _500
  f32: _0
  f64: _0
  s16: _0
@@ -3076,20 +4882,20 @@ class _535(_Begun):
  u32: _0
  u64: _0
  u8: _0
- v2: _247
- v4: _257
- wb: _258
- wt: _258
-class _536(_Begun):
- L1__evict_first: _531
- L1__evict_last: _531
- L1__evict_normal: _531
- L1__evict_unchanged: _531
- L1__no_allocate: _531
- L2__cache_hint: _249
- L2__evict_first: _530
- L2__evict_last: _530
- L2__evict_normal: _530
+ v2: _489
+ v4: _499
+ wb: _500
+ wt: _500
+class _880(_Begun):
+ L1__evict_first: _866
+ L1__evict_last: _866
+ L1__evict_normal: _866
+ L1__evict_unchanged: _866
+ L1__no_allocate: _866
+ L2__cache_hint: _491
+ L2__evict_first: _865
+ L2__evict_last: _865
+ L2__evict_normal: _865
  b128: _0
  b16: _0
  b32: _0
@@ -3105,19 +4911,19 @@ class _536(_Begun):
  u32: _0
  u64: _0
  u8: _0
- v2: _247
- v4: _247
- v8: _248
-class _537(_Begun):
- L1__evict_first: _531
- L1__evict_last: _531
- L1__evict_normal: _531
- L1__evict_unchanged: _531
- L1__no_allocate: _531
- L2__cache_hint: _249
- L2__evict_first: _530
- L2__evict_last: _530
- L2__evict_normal: _530
+ v2: _489
+ v4: _489
+ v8: _490
+class _881(_Begun):
+ L1__evict_first: _866
+ L1__evict_last: _866
+ L1__evict_normal: _866
+ L1__evict_unchanged: _866
+ L1__no_allocate: _866
+ L2__cache_hint: _491
+ L2__evict_first: _865
+ L2__evict_last: _865
+ L2__evict_normal: _865
  b128: _0
  b16: _0
  b32: _0
@@ -3125,27 +4931,27 @@ class _537(_Begun):
  b8: _0
  f32: _0
  f64: _0
- global_: _536
+ global_: _880
  s16: _0
  s32: _0
  s64: _0
  s8: _0
- shared: _258
- shared__cluster: _258
- shared__cta: _258
+ shared: _500
+ shared__cluster: _500
+ shared__cta: _500
  u16: _0
  u32: _0
  u64: _0
  u8: _0
- v2: _247
- v4: _247
- v8: _248
-class _538(_Begun):
- cluster: _537
- cta: _537
- gpu: _537
- sys: _537
-class _539(_Begun):
+ v2: _489
+ v4: _489
+ v8: _490
+class _882(_Begun):
+ cluster: _881
+ cta: _881
+ gpu: _881
+ sys: _881
+class _883(_Begun):
  b128: _0
  b16: _0
  b32: _0
@@ -3153,39 +4959,39 @@ class _539(_Begun):
  b8: _0
  f32: _0
  f64: _0
- global_: _249
- local: _258
+ global_: _491
+ local: _500
  s16: _0
  s32: _0
  s64: _0
  s8: _0
- shared: _258
- shared__cluster: _258
- shared__cta: _258
+ shared: _500
+ shared__cluster: _500
+ shared__cta: _500
  u16: _0
  u32: _0
  u64: _0
  u8: _0
- v2: _247
- v4: _247
- v8: _248
-class _540(_Begun):
- L1__evict_first: _531
- L1__evict_last: _531
- L1__evict_normal: _531
- L1__evict_unchanged: _531
- L1__no_allocate: _531
- L2__cache_hint: _249
- L2__evict_first: _530
- L2__evict_last: _530
- L2__evict_normal: _530
+ v2: _489
+ v4: _489
+ v8: _490
+class _884(_Begun):
+ L1__evict_first: _866
+ L1__evict_last: _866
+ L1__evict_normal: _866
+ L1__evict_unchanged: _866
+ L1__no_allocate: _866
+ L2__cache_hint: _491
+ L2__evict_first: _865
+ L2__evict_last: _865
+ L2__evict_normal: _865
  b128: _0
  b16: _0
  b32: _0
  b64: _0
  b8: _0
- cg: _532
- cs: _532
+ cg: _876
+ cs: _876
  f32: _0
  f64: _0
  s16: _0
@@ -3196,303 +5002,428 @@ class _540(_Begun):
  u32: _0
  u64: _0
  u8: _0
- v2: _247
- v4: _247
- v8: _248
- wb: _532
- wt: _532
-class _541(_Begun):
- L1__evict_first: _531
- L1__evict_last: _531
- L1__evict_normal: _531
- L1__evict_unchanged: _531
- L1__no_allocate: _531
- L2__cache_hint: _249
- L2__evict_first: _530
- L2__evict_last: _530
- L2__evict_normal: _530
+ v2: _489
+ v4: _489
+ v8: _490
+ wb: _876
+ wt: _876
+class _885(_Begun):
+ L1__evict_first: _866
+ L1__evict_last: _866
+ L1__evict_normal: _866
+ L1__evict_unchanged: _866
+ L1__no_allocate: _866
+ L2__cache_hint: _491
+ L2__evict_first: _865
+ L2__evict_last: _865
+ L2__evict_normal: _865
  b128: _0
  b16: _0
  b32: _0
  b64: _0
  b8: _0
- cg: _532
- cs: _532
+ cg: _876
+ cs: _876
  f32: _0
  f64: _0
- global_: _540
- local: _535
- param: _535
- param__func: _535
+ global_: _884
+ local: _879
+ param: _879
+ param__func: _879
  s16: _0
  s32: _0
  s64: _0
  s8: _0
- shared: _535
- shared__cluster: _535
- shared__cta: _535
+ shared: _879
+ shared__cluster: _879
+ shared__cta: _879
  u16: _0
  u32: _0
  u64: _0
  u8: _0
- v2: _247
- v4: _247
- v8: _248
- wb: _532
- wt: _532
-class _542(_Begun):
- L1__evict_first: _531
- L1__evict_last: _531
- L1__evict_normal: _531
- L1__evict_unchanged: _531
- L1__no_allocate: _531
- L2__cache_hint: _249
- L2__evict_first: _530
- L2__evict_last: _530
- L2__evict_normal: _530
+ v2: _489
+ v4: _489
+ v8: _490
+ wb: _876
+ wt: _876
+class _886(_Begun):
+ L1__evict_first: _866
+ L1__evict_last: _866
+ L1__evict_normal: _866
+ L1__evict_unchanged: _866
+ L1__no_allocate: _866
+ L2__cache_hint: _491
+ L2__evict_first: _865
+ L2__evict_last: _865
+ L2__evict_normal: _865
+ async_: _873
  b128: _0
  b16: _0
  b32: _0
  b64: _0
  b8: _0
- cg: _532
- cs: _532
+ bulk: _875
+ cg: _876
+ cs: _876
  f32: _0
  f64: _0
- global_: _533
- local: _534
- mmio: _269
- param: _535
- param__func: _535
- relaxed: _538
- release: _538
+ global_: _877
+ local: _878
+ mmio: _511
+ param: _879
+ param__func: _879
+ relaxed: _882
+ release: _882
  s16: _0
  s32: _0
  s64: _0
  s8: _0
- shared: _534
- shared__cluster: _534
- shared__cta: _534
+ shared: _878
+ shared__cluster: _878
+ shared__cta: _878
  u16: _0
  u32: _0
  u64: _0
  u8: _0
- v2: _247
- v4: _247
- v8: _248
- volatile: _539
- wb: _532
- weak: _541
- wt: _532
-class _543(_Begun):
- trans: _287
-class _544(_Begun):
- x1: _543
- x2: _543
- x4: _543
-class _545(_Begun):
- m16n8: _287
- m8n8: _283
-class _546(_Begun):
- m8n8: _283
- trans: _545
-class _547(_Begun):
- m16n8: _544
- m8n8: _285
- x1: _546
- x2: _546
- x4: _546
-class _548(_Begun):
- aligned: _547
-class _549(_Begun):
- sync: _548
-class _550(_Begun):
+ v2: _489
+ v4: _489
+ v8: _490
+ volatile: _883
+ wb: _876
+ weak: _885
+ wt: _876
+class _887(_Begun):
+ trans: _529
+class _888(_Begun):
+ x1: _887
+ x2: _887
+ x4: _887
+class _889(_Begun):
+ m16n8: _529
+ m8n8: _525
+class _890(_Begun):
+ m8n8: _525
+ trans: _889
+class _891(_Begun):
+ m16n8: _888
+ m8n8: _527
+ x1: _890
+ x2: _890
+ x4: _890
+class _892(_Begun):
+ aligned: _891
+class _893(_Begun):
+ sync: _892
+class _894(_Begun):
  f16: _0
  f16x2: _0
- f32: _5
+ f32: _6
  s32: _0
  s8x4: _0
  u8x4: _0
-class _551(_Begun):
+class _895(_Begun):
  bf16: _0
  bf16x2: _0
  cc: _4
+ e4m3x4: _5
+ e5m2x4: _5
  f16: _0
  f16x2: _0
- f32: _5
- f32x2: _7
+ f32: _6
+ f32x2: _8
  f64: _0
- ftz: _8
- rm: _12
- rn: _14
- rp: _12
- rz: _17
+ ftz: _9
+ rm: _13
+ rn: _16
+ rp: _13
+ rz: _19
  s16: _0
  s32: _0
  s64: _0
  s8x4: _0
- sat: _550
+ sat: _894
+ satfinite: _15
  u16: _0
  u32: _0
  u64: _0
  u8x4: _0
-class _552(_Begun):
- clamp: _129
- wrap: _129
-class _553(_Begun):
- approx: _309
-class _554(_Begun):
+class _896(_Begun):
+ clamp: _0
+ trap: _0
+ zero: _0
+class _897(_Begun):
+ b16: _896
+ b32: _896
+ b64: _896
+ b8: _896
+class _898(_Begun):
+ b16: _896
+ b32: _896
+ b8: _896
+class _899(_Begun):
+ b16: _896
+ b32: _896
+ b64: _896
+ b8: _896
+ v2: _897
+ v4: _898
+class _900(_Begun):
+ b16: _896
+ b32: _896
+ b64: _896
+ b8: _896
+ ca: _899
+ cg: _899
+ cs: _899
+ cv: _899
+ v2: _897
+ v4: _898
+class _901(_Begun):
+ _1d: _900
+ _2d: _900
+ _3d: _900
+ a1d: _900
+ a2d: _900
+class _902(_Begun):
+ b: _901
+class _903(_Begun):
+ array_size: _3
+ channel_data_type: _3
+ channel_order: _3
+ depth: _3
+ height: _3
+ memory_layout: _3
+ width: _3
+class _904(_Begun):
+ s32: _896
+ u32: _896
+ u64: _896
+class _905(_Begun):
+ _1d: _904
+ _2d: _904
+ _3d: _904
+class _906(_Begun):
+ b32: _896
+class _907(_Begun):
+ _1d: _906
+ _2d: _906
+ _3d: _906
+class _908(_Begun):
+ s32: _896
+ s64: _896
+ u32: _896
+ u64: _896
+class _909(_Begun):
+ _1d: _908
+ _2d: _908
+ _3d: _908
+class _910(_Begun):
+ add: _905
+ and_: _907
+ max: _909
+ min: _909
+ or_: _907
+class _911(_Begun):
+ b32: _896
+ b64: _896
+class _912(_Begun):
+ _1d: _911
+ _2d: _911
+ _3d: _911
+class _913(_Begun):
+ add: _907
+ and_: _907
+ max: _912
+ min: _912
+ or_: _907
+class _914(_Begun):
+ b: _910
+ p: _913
+class _915(_Begun):
+ b16: _896
+ b32: _896
+ b64: _896
+ b8: _896
+ cg: _899
+ cs: _899
+ v2: _897
+ v4: _898
+ wb: _899
+ wt: _899
+class _916(_Begun):
+ _1d: _915
+ _2d: _915
+ _3d: _915
+ a1d: _915
+ a2d: _915
+class _917(_Begun):
+ b32: _896
+ v2: _906
+ v4: _906
+class _918(_Begun):
+ _1d: _917
+ _2d: _917
+ _3d: _917
+class _919(_Begun):
+ b: _916
+ p: _918
+class _920(_Begun):
+ clamp: _251
+ wrap: _251
+class _921(_Begun):
+ approx: _38
+class _922(_Begun):
  b32: _0
  shared__cta: _3
-class _555(_Begun):
- aligned: _554
-class _556(_Begun):
- sync: _555
-class _557(_Begun):
- cta_group__1: _556
- cta_group__2: _556
-class _558(_Begun):
+class _923(_Begun):
+ aligned: _922
+class _924(_Begun):
+ sync: _923
+class _925(_Begun):
+ cta_group__1: _924
+ cta_group__2: _924
+class _926(_Begun):
  b64: _0
- multicast__cluster: _116
-class _559(_Begun):
+ multicast__cluster: _238
+class _927(_Begun):
  b64: _0
- multicast__cluster: _116
- shared__cluster: _558
-class _560(_Begun):
- mbarrier__arrive__one: _559
-class _561(_Begun):
- cta_group__1: _560
- cta_group__2: _560
-class _562(Opcode):
- b8x16: _274
-class _563(_Begun):
- warpx4: _562
-class _564(_Begun):
- warpx2__01_23: _562
- warpx2__02_13: _562
-class _565(_Begun):
- _128x128b: _562
- _128x256b: _562
- _32x128b: _563
- _4x256b: _562
- _64x128b: _564
-class _566(_Begun):
- cta_group__1: _565
- cta_group__2: _565
-class _567(_Begun):
+ multicast__cluster: _238
+ shared__cluster: _926
+class _928(_Begun):
+ mbarrier__arrive__one: _927
+class _929(_Begun):
+ cta_group__1: _928
+ cta_group__2: _928
+class _930(Opcode):
+ b8x16: _516
+class _931(_Begun):
+ warpx4: _930
+class _932(_Begun):
+ warpx2__01_23: _930
+ warpx2__02_13: _930
+class _933(_Begun):
+ _128x128b: _930
+ _128x256b: _930
+ _32x128b: _931
+ _4x256b: _930
+ _64x128b: _932
+class _934(_Begun):
+ cta_group__1: _933
+ cta_group__2: _933
+class _935(_Begun):
  aligned: _3
-class _568(_Begun):
- sync: _567
-class _569(_Begun):
- cta_group__1: _568
- cta_group__2: _568
-class _570(_Begun):
- max: _487
- min: _487
-class _571(_Begun):
- x128: _570
- x16: _570
- x2: _570
- x32: _570
- x4: _570
- x64: _570
- x8: _570
-class _572(_Begun):
- _16x32bx2: _571
- _32x32b: _571
-class _573(_Begun):
- aligned: _572
-class _574(_Begun):
- sync: _573
-class _575(_Begun):
+class _936(_Begun):
+ sync: _935
+class _937(_Begun):
+ cta_group__1: _936
+ cta_group__2: _936
+class _938(_Begun):
+ max: _808
+ min: _808
+class _939(_Begun):
+ x128: _938
+ x16: _938
+ x2: _938
+ x32: _938
+ x4: _938
+ x64: _938
+ x8: _938
+class _940(_Begun):
+ _16x32bx2: _939
+ _32x32b: _939
+class _941(_Begun):
+ aligned: _940
+class _942(_Begun):
+ sync: _941
+class _943(_Begun):
  b32: _0
  pack__16b: _3
-class _576(_Begun):
- x1: _575
- x16: _575
- x2: _575
- x32: _575
- x4: _575
- x64: _575
- x8: _575
-class _577(_Begun):
- x1: _575
- x16: _575
- x2: _575
- x32: _575
- x4: _575
- x8: _575
-class _578(_Begun):
- x1: _575
- x128: _575
- x16: _575
- x2: _575
- x32: _575
- x4: _575
- x64: _575
- x8: _575
-class _579(_Begun):
- _16x128b: _576
- _16x256b: _577
- _16x32bx2: _578
- _16x64b: _578
- _32x32b: _578
-class _580(_Begun):
- aligned: _579
-class _581(_Begun):
- red: _574
- sync: _580
-class _582(Opcode):
+class _944(_Begun):
+ x1: _943
+ x16: _943
+ x2: _943
+ x32: _943
+ x4: _943
+ x64: _943
+ x8: _943
+class _945(_Begun):
+ x1: _943
+ x16: _943
+ x2: _943
+ x32: _943
+ x4: _943
+ x8: _943
+class _946(_Begun):
+ x1: _943
+ x128: _943
+ x16: _943
+ x2: _943
+ x32: _943
+ x4: _943
+ x64: _943
+ x8: _943
+class _947(_Begun):
+ _16x128b: _944
+ _16x256b: _945
+ _16x32bx2: _946
+ _16x64b: _946
+ _32x32b: _946
+class _948(_Begun):
+ aligned: _947
+class _949(_Begun):
+ red: _942
+ sync: _948
+class _950(Opcode):
  collector__a__discard: _0
  collector__a__lastuse: _0
-class _583(Opcode):
- ashift: _582
- collector__a__discard: _0
- collector__a__fill: _0
- collector__a__lastuse: _0
- collector__a__use: _0
-class _584(Opcode):
+class _951(Opcode):
+ ashift: _950
  collector__a__discard: _0
  collector__a__fill: _0
  collector__a__lastuse: _0
  collector__a__use: _0
-class _585(Opcode):
- block32: _584
+class _952(Opcode):
  collector__a__discard: _0
  collector__a__fill: _0
  collector__a__lastuse: _0
  collector__a__use: _0
- scale_vec__2X: _584
-class _586(_Begun):
- block_scale: _585
-class _587(_Begun):
- block16: _584
- block32: _584
- scale_vec__2X: _584
- scale_vec__4X: _584
-class _588(_Begun):
- block_scale: _587
-class _589(Opcode):
- block32: _584
+class _953(Opcode):
+ block32: _952
  collector__a__discard: _0
  collector__a__fill: _0
  collector__a__lastuse: _0
  collector__a__use: _0
- scale_vec__1X: _584
-class _590(_Begun):
- block_scale: _589
-class _591(_Begun):
- kind__f16: _583
- kind__f8f6f4: _583
- kind__i8: _583
- kind__mxf4: _586
- kind__mxf4nvf4: _588
- kind__mxf8f6f4: _590
- kind__tf32: _583
-class _592(_Begun):
- cta_group__1: _591
- cta_group__2: _591
-class _593(Opcode):
+ scale_vec__2X: _952
+class _954(_Begun):
+ block_scale: _953
+class _955(_Begun):
+ block16: _952
+ block32: _952
+ scale_vec__2X: _952
+ scale_vec__4X: _952
+class _956(_Begun):
+ block_scale: _955
+class _957(Opcode):
+ block32: _952
+ collector__a__discard: _0
+ collector__a__fill: _0
+ collector__a__lastuse: _0
+ collector__a__use: _0
+ scale_vec__1X: _952
+class _958(_Begun):
+ block_scale: _957
+class _959(_Begun):
+ kind__f16: _951
+ kind__f8f6f4: _951
+ kind__i8: _951
+ kind__mxf4: _954
+ kind__mxf4nvf4: _956
+ kind__mxf8f6f4: _958
+ kind__tf32: _951
+class _960(_Begun):
+ cta_group__1: _959
+ cta_group__2: _959
+class _961(Opcode):
  collector__b0__discard: _0
  collector__b0__fill: _0
  collector__b0__lastuse: _0
@@ -3509,571 +5440,944 @@ class _593(Opcode):
  collector__b3__fill: _0
  collector__b3__lastuse: _0
  collector__b3__use: _0
-class _594(_Begun):
- kind__f16: _593
- kind__f8f6f4: _593
- kind__i8: _593
- kind__tf32: _593
-class _595(_Begun):
- cta_group__1: _594
-class _596(_Begun):
- cta_group__1: _594
- sp: _595
-class _597(_Begun):
- cta_group__1: _591
- cta_group__2: _591
- sp: _592
- ws: _596
-class _598(_Begun):
+class _962(_Begun):
+ kind__f16: _961
+ kind__f8f6f4: _961
+ kind__i8: _961
+ kind__tf32: _961
+class _963(_Begun):
+ cta_group__1: _962
+class _964(_Begun):
+ cta_group__1: _962
+ sp: _963
+class _965(_Begun):
+ cta_group__1: _959
+ cta_group__2: _959
+ sp: _960
+ ws: _964
+class _966(_Begun):
  aligned: _0
-class _599(_Begun):
- sync: _598
-class _600(_Begun):
- cta_group__1: _599
- cta_group__2: _599
-class _601(_Begun):
+class _967(_Begun):
+ sync: _966
+class _968(_Begun):
+ cta_group__1: _967
+ cta_group__2: _967
+class _969(_Begun):
  down: _0
-class _602(_Begun):
- cta_group__1: _601
- cta_group__2: _601
-class _603(_Begun):
+class _970(_Begun):
+ cta_group__1: _969
+ cta_group__2: _969
+class _971(_Begun):
  b32: _0
  unpack__16b: _3
-class _604(_Begun):
- x1: _603
- x16: _603
- x2: _603
- x32: _603
- x4: _603
- x64: _603
- x8: _603
-class _605(_Begun):
- x1: _603
- x16: _603
- x2: _603
- x32: _603
- x4: _603
- x8: _603
-class _606(_Begun):
- x1: _603
- x128: _603
- x16: _603
- x2: _603
- x32: _603
- x4: _603
- x64: _603
- x8: _603
-class _607(_Begun):
- _16x128b: _604
- _16x256b: _605
- _16x32bx2: _606
- _16x64b: _606
- _32x32b: _606
-class _608(_Begun):
- aligned: _607
-class _609(_Begun):
- sync: _608
-class _610(_Begun):
- alloc: _557
- commit: _561
- cp: _566
- dealloc: _569
+class _972(_Begun):
+ x1: _971
+ x16: _971
+ x2: _971
+ x32: _971
+ x4: _971
+ x64: _971
+ x8: _971
+class _973(_Begun):
+ x1: _971
+ x16: _971
+ x2: _971
+ x32: _971
+ x4: _971
+ x8: _971
+class _974(_Begun):
+ x1: _971
+ x128: _971
+ x16: _971
+ x2: _971
+ x32: _971
+ x4: _971
+ x64: _971
+ x8: _971
+class _975(_Begun):
+ _16x128b: _972
+ _16x256b: _973
+ _16x32bx2: _974
+ _16x64b: _974
+ _32x32b: _974
+class _976(_Begun):
+ aligned: _975
+class _977(_Begun):
+ sync: _976
+class _978(_Begun):
+ alloc: _925
+ commit: _929
+ cp: _934
+ dealloc: _937
  fence__after_thread_sync: _0
  fence__before_thread_sync: _0
- ld: _581
- mma: _597
- relinquish_alloc_permit: _600
- shift: _602
- st: _609
- wait__ld: _599
- wait__st: _599
-class _611(_Begun):
- finite: _45
- infinite: _45
- normal: _45
- notanumber: _45
- number: _45
- subnormal: _45
-class _612(Opcode):
+ ld: _949
+ mma: _965
+ relinquish_alloc_permit: _968
+ shift: _970
+ st: _977
+ wait__ld: _967
+ wait__st: _967
+class _979(_Begun):
+ cluster: _967
+ cta: _967
+ gpu: _967
+ sys: _967
+class _980(_Begun):
+ release: _979
+class _981(_Begun):
+ tensormap__generic: _980
+class _982(_Begun):
+ shared__cta: _981
+class _983(_Begun):
+ global_: _982
+class _984(_Begun):
+ b1024: _3
+class _985(_Begun):
+ b1024: _3
+ global_: _984
+ shared__cta: _984
+class _986(_Begun):
+ b1024: _238
+class _987(_Begun):
+ b1024: _238
+ global_: _986
+ shared__cta: _986
+class _988(_Begun):
+ box_dim: _985
+ element_stride: _985
+ elemtype: _985
+ fill_mode: _985
+ global_address: _987
+ global_dim: _985
+ global_stride: _987
+ interleave_layout: _985
+ rank: _985
+ swizzle_atomicity: _985
+ swizzle_mode: _985
+class _989(_Begun):
+ tile: _988
+class _990(_Begun):
+ cp_fenceproxy: _983
+ replace: _989
+class _991(_Begun):
+ finite: _116
+ infinite: _116
+ normal: _116
+ notanumber: _116
+ number: _116
+ subnormal: _116
+class _992(_Begun):
+ f16x2: _847
+class _993(_Begun):
+ f16: _847
+ f32: _847
+ s32: _847
+ u32: _847
+class _994(_Begun):
+ v2: _992
+ v4: _993
+class _995(_Begun):
+ f16x2: _282
+class _996(_Begun):
+ f16: _282
+ f32: _282
+ s32: _282
+ u32: _282
+class _997(_Begun):
+ v2: _995
+ v4: _996
+class _998(_Begun):
+ f16x2: _10
+class _999(_Begun):
+ f16: _10
+ f32: _10
+ s32: _10
+ u32: _10
+class _1000(_Begun):
+ v2: _998
+ v4: _999
+class _1001(_Begun):
+ _1d: _994
+ _2d: _994
+ _2dms: _997
+ _3d: _994
+ a1d: _994
+ a2d: _994
+ a2dms: _997
+ acube: _1000
+ cube: _1000
+class _1002(_Begun):
+ _1d: _994
+ _2d: _994
+ _3d: _994
+ a1d: _994
+ a2d: _994
+ acube: _1000
+ cube: _1000
+class _1003(_Begun):
+ _1d: _994
+ _2d: _994
+ _2dms: _997
+ _3d: _994
+ a1d: _994
+ a2d: _994
+ a2dms: _997
+ acube: _1000
+ base: _1001
+ cube: _1000
+ grad: _1002
+ level: _1002
+class _1004(_Begun):
+ f32: _10
+ s32: _10
+ u32: _10
+class _1005(_Begun):
+ v4: _1004
+class _1006(_Begun):
+ _2d: _1005
+ a2d: _1005
+ acube: _1005
+ cube: _1005
+class _1007(_Begun):
+ a: _1006
+ b: _1006
+ g: _1006
+ r: _1006
+class _1008(_Begun):
+ depth: _3
+ height: _3
+ width: _3
+class _1009(_Begun):
+ addr_mode_0: _3
+ addr_mode_1: _3
+ addr_mode_2: _3
+ array_size: _3
+ channel_data_type: _3
+ channel_order: _3
+ depth: _3
+ filter_mode: _3
+ force_unnormalized_coords: _3
+ height: _3
+ level: _1008
+ normalized_coords: _3
+ num_mipmap_levels: _3
+ num_samples: _3
+ width: _3
+class _1010(Opcode):
  add: _0
  max: _0
  min: _0
-class _613(Opcode):
+class _1011(Opcode):
  add: _0
  max: _0
  min: _0
- sat: _612
-class _614(_Begun):
- s32: _613
- u32: _613
-class _615(_Begun):
- s32: _614
- u32: _614
-class _616(_Begun):
- s32: _615
- u32: _615
-class _617(Opcode):
+ sat: _1010
+class _1012(_Begun):
+ s32: _1011
+ u32: _1011
+class _1013(_Begun):
+ s32: _1012
+ u32: _1012
+class _1014(_Begun):
+ s32: _1013
+ u32: _1013
+class _1015(Opcode):
  add: _0
  sat: _0
-class _618(_Begun):
- s32: _617
- u32: _617
-class _619(_Begun):
- s32: _618
- u32: _618
-class _620(_Begun):
- s32: _619
- u32: _619
-class _621(Opcode):
+class _1016(_Begun):
+ s32: _1015
+ u32: _1015
+class _1017(_Begun):
+ s32: _1016
+ u32: _1016
+class _1018(_Begun):
+ s32: _1017
+ u32: _1017
+class _1019(Opcode):
  shr15: _0
  shr7: _0
-class _622(Opcode):
- sat: _621
+class _1020(Opcode):
+ sat: _1019
  shr15: _0
  shr7: _0
-class _623(Opcode):
- po: _622
- sat: _621
+class _1021(Opcode):
+ po: _1020
+ sat: _1019
  shr15: _0
  shr7: _0
-class _624(_Begun):
- s32: _623
- u32: _623
-class _625(_Begun):
- s32: _624
- u32: _624
-class _626(_Begun):
- s32: _625
- u32: _625
-class _627(_Begun):
- all: _22
- any: _22
+class _1022(_Begun):
+ s32: _1021
+ u32: _1021
+class _1023(_Begun):
+ s32: _1022
+ u32: _1022
+class _1024(_Begun):
+ s32: _1023
+ u32: _1023
+class _1025(_Begun):
+ all: _85
+ any: _85
  ballot: _3
- uni: _22
-class _628(_Begun):
- sync: _627
-class _629(_Begun):
- eq: _612
- ge: _612
- gt: _612
- le: _612
- lt: _612
- ne: _612
-class _630(_Begun):
- s32: _629
- u32: _629
-class _631(_Begun):
- s32: _630
- u32: _630
-class _632(Opcode):
+ uni: _85
+class _1026(_Begun):
+ sync: _1025
+class _1027(_Begun):
+ eq: _1010
+ ge: _1010
+ gt: _1010
+ le: _1010
+ lt: _1010
+ ne: _1010
+class _1028(_Begun):
+ s32: _1027
+ u32: _1027
+class _1029(_Begun):
+ s32: _1028
+ u32: _1028
+class _1030(Opcode):
  add: _0
-class _633(_Begun):
- eq: _632
- ge: _632
- gt: _632
- le: _632
- lt: _632
- ne: _632
-class _634(_Begun):
- s32: _633
- u32: _633
-class _635(_Begun):
- s32: _634
- u32: _634
-class _636(_Begun):
- clamp: _612
- wrap: _612
-class _637(_Begun):
- clamp: _612
- sat: _636
- wrap: _612
-class _638(_Begun):
- u32: _637
-class _639(_Begun):
- s32: _638
- u32: _638
-class _640(_Begun):
- s32: _639
- u32: _639
-class _641(_Begun):
+class _1031(_Begun):
+ eq: _1030
+ ge: _1030
+ gt: _1030
+ le: _1030
+ lt: _1030
+ ne: _1030
+class _1032(_Begun):
+ s32: _1031
+ u32: _1031
+class _1033(_Begun):
+ s32: _1032
+ u32: _1032
+class _1034(_Begun):
+ clamp: _1010
+ wrap: _1010
+class _1035(_Begun):
+ clamp: _1010
+ sat: _1034
+ wrap: _1010
+class _1036(_Begun):
+ u32: _1035
+class _1037(_Begun):
+ s32: _1036
+ u32: _1036
+class _1038(_Begun):
+ s32: _1037
+ u32: _1037
+class _1039(_Begun):
  tf32: _0
-class _642(_Begun):
- tf32: _641
-class _643(_Begun):
- f32: _642
-class _644(_Begun):
- bf16: _169
- f16: _170
-class _645(_Begun):
- f16: _336
- f32: _644
-class _646(_Begun):
+class _1040(_Begun):
+ tf32: _1039
+class _1041(_Begun):
+ f32: _1040
+class _1042(_Begun):
+ bf16: _297
+ f16: _298
+class _1043(_Begun):
+ f16: _577
+ f32: _1042
+class _1044(_Begun):
  e4m3: _0
  e5m2: _0
-class _647(_Begun):
- e4m3: _646
- e5m2: _646
-class _648(_Begun):
- f16: _647
- f32: _647
-class _649(_Begun):
+class _1045(_Begun):
+ e4m3: _1044
+ e5m2: _1044
+class _1046(_Begun):
+ f16: _1045
+ f32: _1045
+class _1047(_Begun):
  s8: _0
  u8: _0
-class _650(_Begun):
- s8: _649
- u8: _649
-class _651(_Begun):
- s32: _650
-class _652(_Begun):
- f16: _647
- f32: _647
- s32: _650
- satfinite: _651
-class _653(_Begun):
- m64n104k16: _643
- m64n104k32: _645
- m64n104k64: _648
- m64n112k16: _643
- m64n112k32: _645
- m64n112k64: _652
- m64n120k16: _643
- m64n120k32: _645
- m64n120k64: _648
- m64n128k16: _643
- m64n128k32: _645
- m64n128k64: _652
- m64n136k16: _643
- m64n136k32: _645
- m64n136k64: _648
- m64n144k16: _643
- m64n144k32: _645
- m64n144k64: _652
- m64n152k16: _643
- m64n152k32: _645
- m64n152k64: _648
- m64n160k16: _643
- m64n160k32: _645
- m64n160k64: _652
- m64n168k16: _643
- m64n168k32: _645
- m64n168k64: _648
- m64n16k16: _643
- m64n16k32: _645
- m64n16k64: _652
- m64n176k16: _643
- m64n176k32: _645
- m64n176k64: _652
- m64n184k16: _643
- m64n184k32: _645
- m64n184k64: _648
- m64n192k16: _643
- m64n192k32: _645
- m64n192k64: _652
- m64n200k16: _643
- m64n200k32: _645
- m64n200k64: _648
- m64n208k16: _643
- m64n208k32: _645
- m64n208k64: _652
- m64n216k16: _643
- m64n216k32: _645
- m64n216k64: _648
- m64n224k16: _643
- m64n224k32: _645
- m64n224k64: _652
- m64n232k16: _643
- m64n232k32: _645
- m64n232k64: _648
- m64n240k16: _643
- m64n240k32: _645
- m64n240k64: _652
- m64n248k16: _643
- m64n248k32: _645
- m64n248k64: _648
- m64n24k16: _643
- m64n24k32: _645
- m64n24k64: _652
- m64n256k16: _643
- m64n256k32: _645
- m64n256k64: _652
- m64n32k16: _643
- m64n32k32: _645
- m64n32k64: _652
- m64n40k16: _643
- m64n40k32: _645
- m64n40k64: _648
- m64n48k16: _643
- m64n48k32: _645
- m64n48k64: _652
- m64n56k16: _643
- m64n56k32: _645
- m64n56k64: _648
- m64n64k16: _643
- m64n64k32: _645
- m64n64k64: _652
- m64n72k16: _643
- m64n72k32: _645
- m64n72k64: _648
- m64n80k16: _643
- m64n80k32: _645
- m64n80k64: _652
- m64n88k16: _643
- m64n88k32: _645
- m64n88k64: _648
- m64n8k16: _643
- m64n8k32: _645
- m64n8k64: _652
- m64n96k16: _643
- m64n96k32: _645
- m64n96k64: _652
-class _654(_Begun):
- aligned: _653
-class _655(_Begun):
- sync: _654
-class _656(_Begun):
- and_: _428
-class _657(_Begun):
- b1: _656
-class _658(_Begun):
- b1: _657
-class _659(_Begun):
- s32: _658
-class _660(_Begun):
- m64n104k16: _645
- m64n104k32: _648
- m64n104k8: _643
- m64n112k16: _645
- m64n112k256: _659
- m64n112k32: _652
- m64n112k8: _643
- m64n120k16: _645
- m64n120k32: _648
- m64n120k8: _643
- m64n128k16: _645
- m64n128k256: _659
- m64n128k32: _652
- m64n128k8: _643
- m64n136k16: _645
- m64n136k32: _648
- m64n136k8: _643
- m64n144k16: _645
- m64n144k256: _659
- m64n144k32: _652
- m64n144k8: _643
- m64n152k16: _645
- m64n152k32: _648
- m64n152k8: _643
- m64n160k16: _645
- m64n160k256: _659
- m64n160k32: _652
- m64n160k8: _643
- m64n168k16: _645
- m64n168k32: _648
- m64n168k8: _643
- m64n16k16: _645
- m64n16k256: _659
- m64n16k32: _652
- m64n16k8: _643
- m64n176k16: _645
- m64n176k256: _659
- m64n176k32: _652
- m64n176k8: _643
- m64n184k16: _645
- m64n184k32: _648
- m64n184k8: _643
- m64n192k16: _645
- m64n192k256: _659
- m64n192k32: _652
- m64n192k8: _643
- m64n200k16: _645
- m64n200k32: _648
- m64n200k8: _643
- m64n208k16: _645
- m64n208k256: _659
- m64n208k32: _652
- m64n208k8: _643
- m64n216k16: _645
- m64n216k32: _648
- m64n216k8: _643
- m64n224k16: _645
- m64n224k256: _659
- m64n224k32: _652
- m64n224k8: _643
- m64n232k16: _645
- m64n232k32: _648
- m64n232k8: _643
- m64n240k16: _645
- m64n240k256: _659
- m64n240k32: _652
- m64n240k8: _643
- m64n248k16: _645
- m64n248k32: _648
- m64n248k8: _643
- m64n24k16: _645
- m64n24k256: _659
- m64n24k32: _652
- m64n24k8: _643
- m64n256k16: _645
- m64n256k256: _659
- m64n256k32: _652
- m64n256k8: _643
- m64n32k16: _645
- m64n32k256: _659
- m64n32k32: _652
- m64n32k8: _643
- m64n40k16: _645
- m64n40k32: _648
- m64n40k8: _643
- m64n48k16: _645
- m64n48k256: _659
- m64n48k32: _652
- m64n48k8: _643
- m64n56k16: _645
- m64n56k32: _648
- m64n56k8: _643
- m64n64k16: _645
- m64n64k256: _659
- m64n64k32: _652
- m64n64k8: _643
- m64n72k16: _645
- m64n72k32: _648
- m64n72k8: _643
- m64n80k16: _645
- m64n80k256: _659
- m64n80k32: _652
- m64n80k8: _643
- m64n88k16: _645
- m64n88k32: _648
- m64n88k8: _643
- m64n8k16: _645
- m64n8k256: _659
- m64n8k32: _652
- m64n8k8: _643
- m64n96k16: _645
- m64n96k256: _659
- m64n96k32: _652
- m64n96k8: _643
-class _661(_Begun):
- aligned: _660
-class _662(_Begun):
- sp: _655
- sync: _661
-class _663(_Begun):
- commit_group: _599
- fence: _599
- mma_async: _662
- wait_group: _599
+class _1048(_Begun):
+ s8: _1047
+ u8: _1047
+class _1049(_Begun):
+ s32: _1048
+class _1050(_Begun):
+ f16: _1045
+ f32: _1045
+ s32: _1048
+ satfinite: _1049
+class _1051(_Begun):
+ m64n104k16: _1041
+ m64n104k32: _1043
+ m64n104k64: _1046
+ m64n112k16: _1041
+ m64n112k32: _1043
+ m64n112k64: _1050
+ m64n120k16: _1041
+ m64n120k32: _1043
+ m64n120k64: _1046
+ m64n128k16: _1041
+ m64n128k32: _1043
+ m64n128k64: _1050
+ m64n136k16: _1041
+ m64n136k32: _1043
+ m64n136k64: _1046
+ m64n144k16: _1041
+ m64n144k32: _1043
+ m64n144k64: _1050
+ m64n152k16: _1041
+ m64n152k32: _1043
+ m64n152k64: _1046
+ m64n160k16: _1041
+ m64n160k32: _1043
+ m64n160k64: _1050
+ m64n168k16: _1041
+ m64n168k32: _1043
+ m64n168k64: _1046
+ m64n16k16: _1041
+ m64n16k32: _1043
+ m64n16k64: _1050
+ m64n176k16: _1041
+ m64n176k32: _1043
+ m64n176k64: _1050
+ m64n184k16: _1041
+ m64n184k32: _1043
+ m64n184k64: _1046
+ m64n192k16: _1041
+ m64n192k32: _1043
+ m64n192k64: _1050
+ m64n200k16: _1041
+ m64n200k32: _1043
+ m64n200k64: _1046
+ m64n208k16: _1041
+ m64n208k32: _1043
+ m64n208k64: _1050
+ m64n216k16: _1041
+ m64n216k32: _1043
+ m64n216k64: _1046
+ m64n224k16: _1041
+ m64n224k32: _1043
+ m64n224k64: _1050
+ m64n232k16: _1041
+ m64n232k32: _1043
+ m64n232k64: _1046
+ m64n240k16: _1041
+ m64n240k32: _1043
+ m64n240k64: _1050
+ m64n248k16: _1041
+ m64n248k32: _1043
+ m64n248k64: _1046
+ m64n24k16: _1041
+ m64n24k32: _1043
+ m64n24k64: _1050
+ m64n256k16: _1041
+ m64n256k32: _1043
+ m64n256k64: _1050
+ m64n32k16: _1041
+ m64n32k32: _1043
+ m64n32k64: _1050
+ m64n40k16: _1041
+ m64n40k32: _1043
+ m64n40k64: _1046
+ m64n48k16: _1041
+ m64n48k32: _1043
+ m64n48k64: _1050
+ m64n56k16: _1041
+ m64n56k32: _1043
+ m64n56k64: _1046
+ m64n64k16: _1041
+ m64n64k32: _1043
+ m64n64k64: _1050
+ m64n72k16: _1041
+ m64n72k32: _1043
+ m64n72k64: _1046
+ m64n80k16: _1041
+ m64n80k32: _1043
+ m64n80k64: _1050
+ m64n88k16: _1041
+ m64n88k32: _1043
+ m64n88k64: _1046
+ m64n8k16: _1041
+ m64n8k32: _1043
+ m64n8k64: _1050
+ m64n96k16: _1041
+ m64n96k32: _1043
+ m64n96k64: _1050
+class _1052(_Begun):
+ aligned: _1051
+class _1053(_Begun):
+ sync: _1052
+class _1054(_Begun):
+ and_: _669
+class _1055(_Begun):
+ b1: _1054
+class _1056(_Begun):
+ b1: _1055
+class _1057(_Begun):
+ s32: _1056
+class _1058(_Begun):
+ m64n104k16: _1043
+ m64n104k32: _1046
+ m64n104k8: _1041
+ m64n112k16: _1043
+ m64n112k256: _1057
+ m64n112k32: _1050
+ m64n112k8: _1041
+ m64n120k16: _1043
+ m64n120k32: _1046
+ m64n120k8: _1041
+ m64n128k16: _1043
+ m64n128k256: _1057
+ m64n128k32: _1050
+ m64n128k8: _1041
+ m64n136k16: _1043
+ m64n136k32: _1046
+ m64n136k8: _1041
+ m64n144k16: _1043
+ m64n144k256: _1057
+ m64n144k32: _1050
+ m64n144k8: _1041
+ m64n152k16: _1043
+ m64n152k32: _1046
+ m64n152k8: _1041
+ m64n160k16: _1043
+ m64n160k256: _1057
+ m64n160k32: _1050
+ m64n160k8: _1041
+ m64n168k16: _1043
+ m64n168k32: _1046
+ m64n168k8: _1041
+ m64n16k16: _1043
+ m64n16k256: _1057
+ m64n16k32: _1050
+ m64n16k8: _1041
+ m64n176k16: _1043
+ m64n176k256: _1057
+ m64n176k32: _1050
+ m64n176k8: _1041
+ m64n184k16: _1043
+ m64n184k32: _1046
+ m64n184k8: _1041
+ m64n192k16: _1043
+ m64n192k256: _1057
+ m64n192k32: _1050
+ m64n192k8: _1041
+ m64n200k16: _1043
+ m64n200k32: _1046
+ m64n200k8: _1041
+ m64n208k16: _1043
+ m64n208k256: _1057
+ m64n208k32: _1050
+ m64n208k8: _1041
+ m64n216k16: _1043
+ m64n216k32: _1046
+ m64n216k8: _1041
+ m64n224k16: _1043
+ m64n224k256: _1057
+ m64n224k32: _1050
+ m64n224k8: _1041
+ m64n232k16: _1043
+ m64n232k32: _1046
+ m64n232k8: _1041
+ m64n240k16: _1043
+ m64n240k256: _1057
+ m64n240k32: _1050
+ m64n240k8: _1041
+ m64n248k16: _1043
+ m64n248k32: _1046
+ m64n248k8: _1041
+ m64n24k16: _1043
+ m64n24k256: _1057
+ m64n24k32: _1050
+ m64n24k8: _1041
+ m64n256k16: _1043
+ m64n256k256: _1057
+ m64n256k32: _1050
+ m64n256k8: _1041
+ m64n32k16: _1043
+ m64n32k256: _1057
+ m64n32k32: _1050
+ m64n32k8: _1041
+ m64n40k16: _1043
+ m64n40k32: _1046
+ m64n40k8: _1041
+ m64n48k16: _1043
+ m64n48k256: _1057
+ m64n48k32: _1050
+ m64n48k8: _1041
+ m64n56k16: _1043
+ m64n56k32: _1046
+ m64n56k8: _1041
+ m64n64k16: _1043
+ m64n64k256: _1057
+ m64n64k32: _1050
+ m64n64k8: _1041
+ m64n72k16: _1043
+ m64n72k32: _1046
+ m64n72k8: _1041
+ m64n80k16: _1043
+ m64n80k256: _1057
+ m64n80k32: _1050
+ m64n80k8: _1041
+ m64n88k16: _1043
+ m64n88k32: _1046
+ m64n88k8: _1041
+ m64n8k16: _1043
+ m64n8k256: _1057
+ m64n8k32: _1050
+ m64n8k8: _1041
+ m64n96k16: _1043
+ m64n96k256: _1057
+ m64n96k32: _1050
+ m64n96k8: _1041
+class _1059(_Begun):
+ aligned: _1058
+class _1060(_Begun):
+ sp: _1053
+ sync: _1059
+class _1061(_Begun):
+ commit_group: _967
+ fence: _967
+ mma_async: _1060
+ wait_group: _967
+class _1062(_Begun):
+ bf16: _0
+ f16: _0
+ s8: _0
+ u8: _0
+class _1063(_Begun):
+ bf16: _0
+ f16: _0
+ global_: _1062
+ s8: _0
+ shared: _1062
+ shared__cta: _1062
+ u8: _0
+class _1064(_Begun):
+ global_: _1039
+ shared: _1039
+ shared__cta: _1039
+ tf32: _0
+class _1065(_Begun):
+ f64: _0
+ global_: _299
+ shared: _299
+ shared__cta: _299
+class _1066(_Begun):
+ m16n16k16: _1063
+ m16n16k8: _1064
+ m32n8k16: _1063
+ m8n32k16: _1063
+ m8n8k4: _1065
+class _1067(_Begun):
+ b1: _0
+class _1068(_Begun):
+ b1: _0
+ global_: _1067
+ shared: _1067
+ shared__cta: _1067
+class _1069(_Begun):
+ s4: _0
+ u4: _0
+class _1070(_Begun):
+ global_: _1069
+ s4: _0
+ shared: _1069
+ shared__cta: _1069
+ u4: _0
+class _1071(_Begun):
+ m16n16k16: _1063
+ m16n16k8: _1064
+ m32n8k16: _1063
+ m8n32k16: _1063
+ m8n8k128: _1068
+ m8n8k32: _1070
+ m8n8k4: _1065
+class _1072(_Begun):
+ col: _1066
+ row: _1071
+class _1073(_Begun):
+ aligned: _1072
+class _1074(_Begun):
+ sync: _1073
+class _1075(_Begun):
+ col: _1071
+ row: _1066
+class _1076(_Begun):
+ aligned: _1075
+class _1077(_Begun):
+ sync: _1076
+class _1078(_Begun):
+ f16: _0
+ f32: _0
+ s32: _0
+class _1079(_Begun):
+ f16: _0
+ f32: _0
+ global_: _1078
+ s32: _0
+ shared: _1078
+ shared__cta: _1078
+class _1080(_Begun):
+ f32: _0
+ global_: _10
+ shared: _10
+ shared__cta: _10
+class _1081(_Begun):
+ global_: _282
+ s32: _0
+ shared: _282
+ shared__cta: _282
+class _1082(_Begun):
+ m16n16k16: _1079
+ m16n16k8: _1080
+ m32n8k16: _1079
+ m8n32k16: _1079
+ m8n8k128: _1081
+ m8n8k32: _1081
+ m8n8k4: _1065
+class _1083(_Begun):
+ col: _1082
+ row: _1082
+class _1084(_Begun):
+ aligned: _1083
+class _1085(_Begun):
+ sync: _1084
+class _1086(_Begun):
+ a: _1074
+ b: _1077
+ c: _1085
+class _1087(_Begun):
+ b1: _282
+class _1088(_Begun):
+ b1: _1087
+class _1089(_Begun):
+ s32: _1088
+class _1090(_Begun):
+ m8n8k128: _1089
+class _1091(_Begun):
+ col: _1090
+class _1092(_Begun):
+ row: _1091
+class _1093(_Begun):
+ aligned: _1092
+class _1094(_Begun):
+ sync: _1093
+class _1095(_Begun):
+ popc: _1094
+class _1096(_Begun):
+ bf16: _579
+ f16: _0
+ f32: _0
+class _1097(Opcode):
+ satfinite: _0
+class _1098(_Begun):
+ s32: _1097
+class _1099(_Begun):
+ s8: _1098
+class _1100(_Begun):
+ u8: _1098
+class _1101(_Begun):
+ s8: _1099
+ u8: _1100
+class _1102(_Begun):
+ f16: _279
+ f32: _1096
+ s32: _1101
+class _1103(Opcode):
+ rm: _0
+ rn: _0
+ rp: _0
+ rz: _0
+class _1104(_Begun):
+ f64: _1103
+class _1105(_Begun):
+ f64: _1104
+class _1106(_Begun):
+ f64: _1105
+class _1107(_Begun):
+ f64: _680
+class _1108(_Begun):
+ f64: _1106
+ rm: _1107
+ rn: _1107
+ rp: _1107
+ rz: _1107
+class _1109(_Begun):
+ m16n16k16: _1102
+ m16n16k8: _600
+ m32n8k16: _1102
+ m8n32k16: _1102
+ m8n8k4: _1108
+class _1110(_Begun):
+ col: _1109
+ row: _1109
+class _1111(_Begun):
+ s4: _1098
+class _1112(_Begun):
+ u4: _1098
+class _1113(_Begun):
+ s4: _1111
+ u4: _1112
+class _1114(_Begun):
+ s32: _1113
+class _1115(_Begun):
+ m16n16k16: _1102
+ m16n16k8: _600
+ m32n8k16: _1102
+ m8n32k16: _1102
+ m8n8k32: _1114
+ m8n8k4: _1108
+class _1116(_Begun):
+ col: _1115
+ row: _1109
+class _1117(_Begun):
+ col: _1110
+ row: _1116
+class _1118(_Begun):
+ aligned: _1117
+class _1119(_Begun):
+ and_: _1095
+ sync: _1118
+ xor: _1095
+class _1120(_Begun):
+ d: _1085
+class _1121(_Begun):
+ load: _1086
+ mma: _1119
+ store: _1120
 
 class Instructions:
     def __getitem__(self, opcode: str) -> Opcode: ...
     abs: _2
     activemask: _3
-    add: _19
-    addc: _20
-    and_: _21
-    bar: _27
-    barrier: _36
+    add: _21
+    addc: _22
+    alloca: _23
+    and_: _24
+    applypriority: _36
+    atom: _84
+    bar: _89
+    barrier: _98
     bfe: _4
-    bfi: _37
-    bfind: _38
-    bmsk: _39
-    bra: _40
-    brev: _37
-    brx: _41
-    call: _40
-    clmad: _43
-    clz: _37
-    cnot: _44
-    copysign: _45
-    cos: _48
-    cp: _143
-    createpolicy: _148
-    cvt: _212
-    cvta: _214
-    div: _217
-    dp2a: _219
-    dp4a: _218
-    elect: _26
-    ex2: _222
+    bfi: _43
+    bfind: _99
+    bmsk: _100
+    bra: _101
+    brev: _43
+    brkpt: _0
+    brx: _102
+    call: _101
+    clmad: _104
+    clusterlaunchcontrol: _114
+    clz: _43
+    cnot: _115
+    copysign: _116
+    cos: _119
+    cp: _272
+    createpolicy: _277
+    cvt: _347
+    cvta: _349
+    discard: _351
+    div: _354
+    dp2a: _356
+    dp4a: _355
+    elect: _88
+    ex2: _359
     exit: _0
-    fence: _234
-    fma: _242
+    fabric: _461
+    fence: _477
+    fma: _484
     fns: _3
-    getctarank: _244
-    griddepcontrol: _245
-    isspacep: _246
-    ld: _273
-    ldmatrix: _294
-    ldu: _295
-    lg2: _296
-    lop3: _297
-    mad: _303
-    mad24: _305
-    madc: _306
-    mapa: _244
-    match: _308
-    max: _316
-    mbarrier: _327
-    membar: _329
-    min: _316
-    mma: _461
-    mov: _464
-    movmatrix: _468
-    mul: _479
-    mul24: _480
-    neg: _481
-    not_: _21
-    or_: _21
-    popc: _37
-    prmt: _483
-    rcp: _485
-    redux: _489
-    rem: _475
-    ret: _40
-    rsqrt: _491
-    sad: _475
-    selp: _462
-    set: _510
-    setmaxnreg: _513
-    setp: _521
-    shf: _522
-    shfl: _524
-    shl: _44
-    shr: _525
-    sin: _48
-    slct: _528
-    sqrt: _529
-    st: _542
-    stmatrix: _549
-    sub: _551
-    subc: _20
-    szext: _552
-    tanh: _553
-    tcgen05: _610
-    testp: _611
-    vabsdiff: _616
-    vabsdiff2: _620
-    vabsdiff4: _620
-    vadd: _616
-    vadd2: _620
-    vadd4: _620
-    vavrg2: _620
-    vavrg4: _620
-    vmad: _626
-    vmax: _616
-    vmax2: _620
-    vmax4: _620
-    vmin: _616
-    vmin2: _620
-    vmin4: _620
-    vote: _628
-    vset: _631
-    vset2: _635
-    vset4: _635
-    vshl: _640
-    vshr: _640
-    vsub: _616
-    vsub2: _620
-    vsub4: _620
-    wgmma: _663
-    xor: _21
+    getctarank: _485
+    griddepcontrol: _486
+    isspacep: _487
+    istypep: _488
+    ld: _515
+    ldmatrix: _536
+    ldu: _537
+    lg2: _538
+    lop3: _539
+    mad: _545
+    mad24: _547
+    madc: _548
+    mapa: _485
+    match: _550
+    max: _557
+    mbarrier: _568
+    membar: _570
+    min: _557
+    mma: _702
+    mov: _705
+    movmatrix: _709
+    mul: _720
+    mul24: _721
+    multimem: _771
+    nanosleep: _46
+    neg: _772
+    not_: _24
+    or_: _24
+    pmevent: _773
+    popc: _43
+    prefetch: _778
+    prefetchu: _779
+    prmt: _781
+    rcp: _783
+    red: _806
+    redux: _810
+    rem: _716
+    ret: _101
+    rsqrt: _812
+    sad: _716
+    selp: _703
+    set: _831
+    setmaxnreg: _834
+    setp: _842
+    shf: _843
+    shfl: _845
+    shl: _115
+    shr: _846
+    sin: _119
+    slct: _849
+    spcompress: _853
+    spdecompress: _863
+    sqrt: _864
+    st: _886
+    stackrestore: _23
+    stacksave: _23
+    stmatrix: _893
+    sub: _895
+    subc: _22
+    suld: _902
+    suq: _903
+    sured: _914
+    sust: _919
+    szext: _920
+    tanh: _921
+    tcgen05: _978
+    tensormap: _990
+    testp: _991
+    tex: _1003
+    tld4: _1007
+    trap: _0
+    txq: _1009
+    vabsdiff: _1014
+    vabsdiff2: _1018
+    vabsdiff4: _1018
+    vadd: _1014
+    vadd2: _1018
+    vadd4: _1018
+    vavrg2: _1018
+    vavrg4: _1018
+    vmad: _1024
+    vmax: _1014
+    vmax2: _1018
+    vmax4: _1018
+    vmin: _1014
+    vmin2: _1018
+    vmin4: _1018
+    vote: _1026
+    vset: _1029
+    vset2: _1033
+    vset4: _1033
+    vshl: _1038
+    vshr: _1038
+    vsub: _1014
+    vsub2: _1018
+    vsub4: _1018
+    wgmma: _1061
+    wmma: _1121
+    xor: _24

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import keyword
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -53,7 +54,7 @@ def opcodes() -> Iterator[str]:
 
 def attribute(token: str) -> str:
     """The attribute of `px.ptx` that spells a word of an opcode: ``global_``, ``_2d``, ``shared__cta``."""
-    word = token.lstrip(".").replace("::", "__")
+    word = re.sub(r"(?<=\d):(?=\d)", "to", token.lstrip(".").replace("::", "__"))
     if word[0].isdigit():
         return f"_{word}"
     return f"{word}_" if keyword.iskeyword(word) else word

@@ -2,11 +2,12 @@
 
 ``px.ptx["ld.global.v4.b32"](x)`` and ``px.ptx.ld.global_.v4.b32(x)`` are the same. In the second spelling an underscore at the end keeps a
 Python keyword legal (``global_``, ``and_``), one in front lets a word begin with a digit (``_2d``), and two stand for ``::``
-(``shared__cta``).
+(``shared__cta``); ``to`` between digits stands for ``:`` (``sp__2to4``).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -191,7 +192,10 @@ def _word(name: str) -> str:
         name = name[1:]
     if name.endswith("_"):
         name = name[:-1]
-    return name.replace("__", "::")
+    return _RATIO.sub(":", name).replace("__", "::")
+
+
+_RATIO = re.compile(r"(?<=\d)to(?=\d)")
 
 
 # ---- emitting ---------------------------------------------------------------------------------------------------------
