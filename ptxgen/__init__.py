@@ -93,8 +93,11 @@ def _type_named(name: str) -> Any:
     if found is None:
         import difflib
 
+        from ptxgen.elsewhere import ELSEWHERE
+
         near = difflib.get_close_matches(name, sorted({*_HOMES, "tile", *TYPES, *ELEMENT_TYPES}), n=3)
         hint = f"; did you mean {' or '.join('px.' + one for one in near)}?" if near else ""
+        hint = f"; here: {ELSEWHERE[name]}" if name in ELSEWHERE else hint
         raise AttributeError(f"module 'ptxgen' has no attribute {name!r}{hint}")
     return found
 

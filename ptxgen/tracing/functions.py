@@ -7,11 +7,12 @@ from typing import Any
 
 from ptxgen import ir
 from ptxgen.errors import TraceError
-from ptxgen.instructions.types import Type, pred
+from ptxgen.instructions.types import Type, f32, pred
 from ptxgen.tracing import ranges
 from ptxgen.tracing.builder import Builder, Value, current
 from ptxgen.tracing.knowledge import attach, carry_out, note_quotient
-from ptxgen.tracing.literals import bounds, is_number, literal
+from ptxgen.tracing.literals import bounds, is_number, literal, type_name
+from ptxgen.tracing.mixed import no_scalar
 from ptxgen.tracing.provenance import Where, here
 from ptxgen.tracing.values import Scalar, as_value, emit, quotient
 
@@ -45,6 +46,9 @@ def _operands(what: str, given: tuple[Any, ...], builder: Builder, where: Where)
     )
     typed = next((one for one in given if isinstance(one, Value)), None)
     if typed is None:
+        for one in given:
+            if not is_number(one):
+                raise no_scalar(one, f32, f"{one!r} ({type_name(one)}) is no operand of {what}", where)
         raise TraceError(
             f"{what} of Python numbers alone has no PTX type", where=where, legal=f"give one a type: px.f32({given[0]!r})"
         )

@@ -14,6 +14,7 @@ from ptxgen.instructions.types import Type, u32
 from ptxgen.layouts.expr import Expr
 from ptxgen.tracing.builder import Builder, given_register
 from ptxgen.tracing.floats import decode, encode
+from ptxgen.tracing.mixed import no_number
 
 if TYPE_CHECKING:
     from ptxgen.tracing.values import Scalar
@@ -85,12 +86,7 @@ def _integer_literal(builder: Builder, given: Any, type: Type, where: Any) -> Sc
     try:
         number = operator.index(given)
     except TypeError:
-        raise TraceError(
-            f"{given!r} is no integer, and the other operand is .{type.name}",
-            where=where,
-            why="nothing is converted implicitly",
-            legal=f"an int, or convert the traced value first: x.to(px.f32{', rounding' if type.bits > 32 else ''})",
-        ) from None
+        raise no_number(given, type, where) from None
     if type.lanes > 1:
         raise TraceError(
             f"{given!r} can't become a .{type.name}, which holds {type.lanes} numbers",

@@ -20,7 +20,10 @@ C = TypeVar("C", bound=type)
 
 
 def operatorless(refusal: Callable[[Any, str], Exception]) -> Callable[[C], C]:
-    """A class decorator: every operator raises what `refusal` makes of the object and the operator's spelling."""
+    """A class decorator: every operator raises what `refusal` makes of the object and the operator's spelling.
+
+    The refusal stays on the class as ``__ptxgen_refusal__``, for a value's operators, whose second operand such an object may be.
+    """
 
     def method(symbol: str) -> Callable[..., Any]:
         def refuse(self: Any, *_: Any) -> Any:
@@ -34,6 +37,7 @@ def operatorless(refusal: Callable[[Any, str], Exception]) -> Callable[[C], C]:
                 setattr(cls, f"__{prefix}{name}__", method(f"{symbol}=" if prefix == "i" else symbol))
         for name, symbol in _OTHERS.items():
             setattr(cls, f"__{name}__", method(symbol))
+        cls.__ptxgen_refusal__ = staticmethod(refusal)  # type: ignore[attr-defined]
         cls.__hash__ = object.__hash__  # type: ignore[method-assign, assignment]
         return cls
 

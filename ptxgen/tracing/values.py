@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ptxgen.errors import TraceError
 from ptxgen.instructions.checking import Given
 from ptxgen.instructions.types import Type, pred, u32
 from ptxgen.layouts.expr import Expr
-from ptxgen.tracing import ranges
+from ptxgen.tracing import mixed, ranges
 from ptxgen.tracing.builder import Builder, Region, Value
 from ptxgen.tracing.builder import given_register as _given_register
 from ptxgen.tracing.knowledge import attach, carry_out, constant_of, known_bits, known_sum, note_quotient, note_threads
@@ -232,6 +232,16 @@ class Scalar(Value):
     def __contains__(self, item: Any) -> NoReturn:
         raise _unknown(self, "a container", "comparisons joined by |")
 
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return repr(self)
+        raise _unknown(self, "a number to format", 'px.printf("...", x), which prints it on the GPU')
+
+    if not TYPE_CHECKING:  # type checkers find an unknown attribute by themselves
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise mixed.no_attribute(self, name)
+
 
 def _unknown(value: Scalar, what: str, legal: str) -> TraceError:
     return TraceError(
@@ -315,16 +325,11 @@ def as_value(builder: Builder, given: Any, type: Type, where: Where | None = Non
         given = given.__ptxgen_value__(builder)
     if isinstance(given, Value):
         if given.type.name != type.name:
-            raise TraceError(
-                f"a .{given.type.name} stands where a .{type.name} is needed",
-                where=where,
-                why="nothing is converted implicitly",
-                legal=f".to(px.{type.name}) converts the value, .bitcast(px.{type.name}) keeps the bits",
-            )
+            raise mixed.other_type(given.type, type, where)
         return given
     if is_number(given):
         return literal(builder, given, type, where)
-    raise TraceError(f"{given!r} ({type_name(given)}) is no scalar", where=where, legal=f"a traced .{type.name} or a Python number")
+    raise mixed.no_scalar(given, type, f"{given!r} ({type_name(given)}) is no scalar", where)
 
 
 # ---- binary operators -------------------------------------------------------------------------------------------------
@@ -396,18 +401,11 @@ def _other(a: Value, b: Any, symbol: str, where: Where, reflected: bool) -> Valu
     if isinstance(b, Value):
         if b.type.name != a.type.name:
             left, right = (b, a) if reflected else (a, b)
-            raise TraceError(
-                f".{left.type.name} {symbol} .{right.type.name}: the operands have different types",
-                where=where,
-                why="nothing is promoted implicitly",
-                legal=f"convert one: .to(px.{left.type.name}) or .to(px.{right.type.name}); .bitcast keeps the bits",
-            )
+            raise mixed.different_types(left.type, symbol, right.type, where)
         return b
     if is_number(b):
         return literal(a.builder, b, a.type, where)
-    raise TraceError(
-        f"{b!r} ({type_name(b)}) can't be an operand of {symbol}", where=where, legal=f"a traced .{a.type.name} or a Python number"
-    )
+    raise mixed.no_scalar(b, a.type, f"{b!r} ({type_name(b)}) can't be an operand of {symbol}", where)
 
 
 def _no_operator(symbol: str, type: Type, where: Where) -> TraceError:
