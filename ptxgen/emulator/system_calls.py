@@ -59,7 +59,7 @@ class _Site:
         return found.decode(errors="replace")
 
 
-_CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(\.(?:\*|\d+))?(hh|h|ll|l|j|z|t|L)?(.)", re.S)
+_CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(\.\d*)?(hh|h|ll|l|j|z|t|L)?(.)", re.S)
 
 
 def _vprintf(low: Lowering) -> Control:
@@ -101,9 +101,10 @@ def _formatted(site: _Site, wave: Wave, thread: np.ndarray, format: int, buffer:
         flags, width, precision, size, kind = match.groups()
         if kind == "%":
             return "%"
-        stars = [str(_signed(take(4), 32)) if one is not None and "*" in one else None for one in (width, precision)]
-        width = stars[0] or width or ""
-        precision = f".{stars[1]}" if stars[1] else precision or ""
+        width = str(_signed(take(4), 32)) if width == "*" else width or ""
+        if width.startswith("-"):  # of an argument: C takes it as the flag and a width
+            flags, width = f"{flags}-", width[1:]
+        precision = f"{precision}0" if precision == "." else precision or ""
         spec = f"%{flags}{width}{precision}"
         if kind in "eEfFgGaA":
             number = float(np.uint64(take(8)).view(np.float64))

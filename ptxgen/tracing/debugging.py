@@ -28,7 +28,7 @@ __all__ = ["assert_", "printf"]
 
 _MOST = 32  # arguments that the driver's vprintf takes
 _CONVERSION = re.compile(
-    r"%[-+ #0]*(?P<width>\*|\d+)?(?:\.(?P<precision>\*|\d+))?(?P<size>hh|h|ll|l|j|z|t|L)?(?P<kind>.|$)", re.S
+    r"%[-+ #0]*(?P<width>\*|\d+)?(?:\.\d*)?(?P<size>hh|h|ll|l|j|z|t|L)?(?P<kind>.|$)", re.S
 )
 _SIGNED, _UNSIGNED, _FLOAT = "di", "uoxX", "eEfFgGaA"
 _WIDE = ("l", "ll", "j", "z", "t")
@@ -134,8 +134,8 @@ def _conversions(format: str, where: Where) -> list[_Wanted]:
         kind, size = match["kind"], match["size"] or ""
         if match[0] == "%%":
             continue
-        stars = [match["width"], match["precision"]].count("*")
-        found += [_Wanted("*", "signed", 32)] * stars
+        if match["width"] == "*":
+            found.append(_Wanted("*", "signed", 32))
         bits = 64 if size in _WIDE else 32
         if kind in _FLOAT and kind and size in ("", "l"):
             found.append(_Wanted(match[0], "float", 64))
@@ -150,7 +150,7 @@ def _conversions(format: str, where: Where) -> list[_Wanted]:
         else:
             raise TraceError(
                 f"px.printf: {match[0]!r} at {match.start()} of the format is no conversion", where=where,
-                legal="%d %i %u %o %x %X %c %f %e %g %a %p %s, l or ll before an integer's letter; %% for a percent sign",
+                legal="%d %i %u %o %x %X %c %f %e %g %a %p %s, l or ll before an integer's letter; a width may be *, a precision not; %% for a percent sign",
             )  # fmt: skip
     return found
 

@@ -17,6 +17,8 @@ PRODUCTS = {
         ("m16n8k16", "f32.bf16.bf16.f32", bf16, bf16, f32, 1), ("m16n8k32", "f32.bf16.bf16.f32", bf16, bf16, f32, 2),
         ("m16n8k8", "f32.tf32.tf32.f32", px.tf32, px.tf32, f32, 1), ("m16n8k16", "f32.tf32.tf32.f32", px.tf32, px.tf32, f32, 2),
         ("m16n8k32", "s32.s8.u8.s32", s8, u8, s32, 2), ("m16n8k32", "s32.u8.s8.s32", u8, s8, s32, 2),
+        ("m16n8k64", "s32.s8.s8.s32", s8, s8, s32, 4), ("m16n8k64", "f32.e4m3.e5m2.f32", px.e4m3, px.e5m2, f32, 4),
+        ("m16n8k64", "s32.s4.u4.s32", px.s4, px.u4, s32, 2), ("m16n8k128", "s32.u4.s4.s32", px.u4, px.s4, s32, 4),
     )
     for selector in range(4 // lanes)
 }  # fmt: skip
@@ -41,26 +43,39 @@ def sparse(shape, types, of_a, of_b, of_d, selector, variant="sp::ordered_metada
 def drawn(of, k, lanes, selector, seed=0):
     """A (M, K, 16, k) that is sparse, its kept half, and the words of lanes, random where no metadata is taken from."""
     rng = np.random.default_rng(seed)
-    size, count = (2, 1) if of is px.tf32 else (4, 2)
-    places = np.sort(np.argsort(rng.random((M, K, 16, k // size, size)), -1)[..., :count], -1)
-    kept = rng.integers(0 if of is u8 else -4, 5, places.shape)
-    dense = np.zeros((M, K, 16, k // size, size), np.int64)
-    np.put_along_axis(dense, places, kept, -1)
-    bits = np.where(places[..., 0] == 1, 14, 4) if size == 2 else places[..., 0] | places[..., 1] << 2
+    parts, kept_parts = (2, 1) if of is px.tf32 else (4, 2)
+    each = 2 if of.bits == 4 else 1  # 4-bit elements are kept in pairs of neighbours
+    chunks = k // (parts * each)
+    places = np.sort(np.argsort(rng.random((M, K, 16, chunks, parts)), -1)[..., :kept_parts], -1)
+    kept = rng.integers(0 if of in (u8, px.u4) else -4, 5, (M, K, 16, chunks, kept_parts, each))
+    dense = np.zeros((M, K, 16, chunks, parts, each), np.int64)
+    np.put_along_axis(dense, places[..., None] + np.zeros(each, int), kept, -2)
+    bits = np.where(places[..., 0] == 1, 14, 4) if parts == 2 else places[..., 0] | places[..., 1] << 2
     words = rng.integers(0, 1 << 32, (M, K, 32), np.uint32)
     for row in range(8):
         for lane in range(lanes):
-            halves = [sum(int(1 << 4 * c) * bits[:, :, at, 4 * lane + c] for c in range(4)) for at in (row, row + 8)]
-            words[:, :, 4 * row + selector * lanes + lane] = halves[0] | halves[1] << 16
+            if of.bits >= 16:
+                nibbles = [bits[:, :, at, 4 * lane + c] for at in (row, row + 8) for c in range(4)]
+            else:
+                nibbles = [bits[:, :, row + 8 * (lane % 2), 8 * (lane // 2) + c] for c in range(8)]
+            words[:, :, 4 * row + selector * lanes + lane] = sum(int(1 << 4 * c) * one for c, one in enumerate(nibbles))
     return dense.reshape(M, K, 16, k), kept.reshape(M, K, 16, k // 2), words
+
+
+def words_of(values, of):
+    """Integers as elements of a type, packed into words of 32 bits, lowest first."""
+    if of.bits == 4:
+        halves = values.astype(np.uint8) & 15
+        return np.ascontiguousarray(halves[..., 0::2] | halves[..., 1::2] << 4).view(np.uint32)
+    return np.ascontiguousarray(values.astype(of.numpy)).view(np.uint32)
 
 
 def case(name, variant="sp::ordered_metadata"):
     shape, types, of_a, of_b, of_d, lanes, selector = PRODUCTS[name]
     kernel, k = sparse(shape, types, of_a, of_b, of_d, selector, variant)
     dense, kept, words = drawn(of_a, k, lanes, selector)
-    b = np.random.default_rng(9).integers(0 if of_b is u8 else -4, 5, (N, K, 8, k))
-    arrays = [np.ascontiguousarray(one.astype(of.numpy)).view(np.uint32) for one, of in ((kept, of_a), (b, of_b))]
+    b = np.random.default_rng(9).integers(0 if of_b in (u8, px.u4) else -4, 5, (N, K, 8, k))
+    arrays = [words_of(kept, of_a), words_of(b, of_b)]
     found = np.zeros((M, N, 16, 8), of_d.numpy)
     return kernel, [*arrays, words, found], np.einsum("mkrx,nkcx->mnrc", dense, b)
 

@@ -10,7 +10,7 @@ import pytest
 
 from ptxgen.emulator import EmulationResult, emulate
 from ptxgen.instructions.errors import InstructionError
-from ptxgen.kernels.foreign import ForeignModule
+from ptxgen.kernels.foreign import ForeignModule, load_ptx
 from tests.foreign.cases import CASES, Case
 from tests.foreign.cases.case import Launch
 from tests.foreign.texts import loadable_text_of, module_of, text_of
@@ -78,7 +78,7 @@ def test_the_gpu_computes_the_same_bits(case: Case) -> None:
     emulated = _emulated(case, target)
     launch = _drawn(case)
     arguments = [DeviceArray(one) if isinstance(one, np.ndarray) else one for one in launch.arguments]
-    on_gpu = ForeignModule(loadable_text_of(f"{case.source}.{target}"))[case.kernel]
+    on_gpu = load_ptx(loadable_text_of(f"{case.source}.{target}"))[case.kernel]
     on_gpu.launch(*arguments, grid=launch.grid, block=launch.block, shared=launch.shared)
     synchronize()
     found = [one.numpy() if isinstance(one, DeviceArray) else one for one in arguments]

@@ -33,7 +33,7 @@ def numbers(i: px.s32, u: px.u32, w: px.s64, x: px.u64, f: px.f32, d: px.f64, h:
     px.printf("%d|%5i|%-6u|%+d|%x|%#o\n", i, i, u, i, u, u)
     px.printf("%lld %llu %016llX %p|%#x|%#10x|%.3d|% d|%08d|%-+6i|\n", w, x, x, x, u, u, i, i, i, i)
     px.printf("%f %.3e %g %10.2f %a|%f %g\n", f, f, d, d, d, h, 0.5)
-    px.printf("%*d %.*f %c%c %u %s 100%%\n", 7, i, 2, d, 65, b, b, "text")
+    px.printf("%*d %*d %.2f %.f %c%c %u %s 100%%\n", 7, i, -14, i, d, f, 65, b, b, "text")
 
 
 @given(
@@ -54,7 +54,7 @@ def test_text_is_cs(i, u, w, x, f, d, h, b):
     wanted += c_printf("%lld %llu %016llX %p|%#x|%#10x|%.3d|% d|%08d|%-+6i|\n", cw, cx, cx, cx, cu, cu, ci, ci, ci, ci) * 2
     wanted += c_printf("%f %.3e %g %10.2f %a|%f %g\n", cf, cf, cd, cd, cd, ch, ctypes.c_double(0.5)) * 2
     text = ctypes.c_char_p(b"text")
-    wanted += c_printf("%*d %.*f %c%c %u %s 100%%\n", 7, ci, 2, cd, 65, b, b, text) * 2
+    wanted += c_printf("%*d %*d %.2f %.f %c%c %u %s 100%%\n", 7, ci, -14, ci, cd, cf, 65, b, b, text) * 2
     assert printed.getvalue() == wanted
 
 
@@ -189,7 +189,7 @@ def test_conversion_that_is_none():
     refused(TraceError, kernel, """
 <here>: px.printf: '%y' at 0 of the format is no conversion
   line: <source>
-  legal: %d %i %u %o %x %X %c %f %e %g %a %p %s, l or ll before an integer's letter; %% for a percent sign
+  legal: %d %i %u %o %x %X %c %f %e %g %a %p %s, l or ll before an integer's letter; a width may be *, a precision not; %% for a percent sign
 """)
 
 
