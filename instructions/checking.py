@@ -454,8 +454,12 @@ def _list_problem(contract: Operand, one: Given) -> str:
     if one.kind != "list":
         return f"{one.text} is not a list in parentheses"
     allowed = ("register", "symbol", "sink") if contract.role == "out" else ("register", "symbol", "int", "float")
-    wrong = next((item.text for item in one.items if item.kind not in allowed), None)
+    wrong = next((item.text for item in one.items if item.kind not in allowed and not _is_vector_register(item)), None)
     return "" if wrong is None else f"{wrong} cannot stand in a list of {'results' if contract.role == 'out' else 'arguments'}"
+
+
+def _is_vector_register(item: Given) -> bool:
+    return item.kind == "vector" and not item.text.startswith("{")
 
 
 def _constant_problem(match: Match, contract: Operand, one: Given, demanded: Type, index: int) -> str:

@@ -23,9 +23,9 @@ from ptxgen.instructions.grammar import (
 )
 from ptxgen.instructions.language import Entry
 from ptxgen.instructions.targets import Version
-from ptxgen.instructions.types import Type
+from ptxgen.instructions.types import TYPES, Type
 
-__all__ = ["FAMILIES", "REPLACED", "Match", "entries", "family_entries", "forget", "lookup", "mnemonics"]
+__all__ = ["FAMILIES", "REPLACED", "Match", "entries", "family_entries", "forget", "in_order", "lookup", "mnemonics"]
 
 # Family (a module of this package) -> the first words of the mnemonics that it holds; a test compares this with the modules.
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -286,6 +286,29 @@ def _grouped(expected: dict[str, tuple[str, ...]]) -> str:
     alone = [name for name, values in expected.items() if values[:1] == (name,)]
     groups = [f"{name}: {' '.join(dict.fromkeys(values))}" for name, values in expected.items() if name not in alone]
     return "; ".join([", ".join(alone)] * bool(alone) + groups)
+
+
+@lru_cache(maxsize=256)
+def in_order(opcode: str) -> str:
+    """The opcode in the ISA's order, where a compiler writes ``red.add.global.relaxed.gpu.f64`` or ``setp.ftz.gt.f32``, as ptxas takes it.
+
+    Only choices in front of the types move, and only in the families that compilers do so in. An empty text for any other opcode.
+    """
+    tokens = tokens_of(opcode)
+    if not any(tokens[0] in FAMILIES[family] for family in _MOVABLE):
+        return ""
+    ordered = _in_order(tokens)
+    if not ordered:
+        return ""
+    match, arranged = lookup(ordered)[0], tokens_of(ordered)
+    chosen = set(match.bindings.values())
+    types = sum(token[1:] in TYPES for token in arranged)
+    name = tokens_of(match.entry.name.partition(" ")[0])
+    fixed = all(one == other or {one, other} <= chosen for one, other in zip(arranged, tokens)) and arranged[-types:] == tokens[-types:]
+    return ordered if fixed and tokens[: len(name)] == name and match.entry.family in _MOVABLE else ""
+
+
+_MOVABLE = ("atomic", "comparison", "conversion", "floating", "half", "memory")
 
 
 def _in_order(tokens: tuple[str, ...]) -> str:

@@ -10,13 +10,13 @@ from ptxgen.emulator.code import Code, Formal
 from ptxgen.emulator.frames import Frame
 from ptxgen.emulator.lowering import Control, Lowering
 from ptxgen.emulator.memory import FIRST
-from ptxgen.emulator.operands import Get, Put
+from ptxgen.emulator.operands import Get, Put, read_register, write_register
 from ptxgen.emulator.schedule import Group
 from ptxgen.emulator.scopes import Location
 from ptxgen.emulator.system_calls import SYSTEM_CALLS
 from ptxgen.instructions.registry import lookup
 from ptxgen.instructions.types import type_named
-from ptxgen.ir import Call, Function, Reg, Sink, Sym
+from ptxgen.ir import Call, Function, Sink, Sym
 
 if TYPE_CHECKING:
     from ptxgen.emulator.machine import Wave
@@ -58,7 +58,8 @@ class CallSite:
             found = self.results[callee.number] = self._pair(self.statement.results, callee.results, callee, _result)
         return found
 
-    def _pair(self, actuals: Any, formals: list[Formal], callee: Code, make: Any) -> list[_Move]:
+    def _pair(self, listed: Any, formals: list[Formal], callee: Code, make: Any) -> list[_Move]:
+        actuals = [piece for actual in listed for piece in self.low.elements(actual)]
         if len(actuals) != len(formals):
             raise self.low.refuse(f"{callee.name} takes {len(formals)} operands here, not {len(actuals)}", section=_section())
         return [make(self.low, actual, formal, callee) for actual, formal in zip(actuals, formals) if not isinstance(actual, Sink)]
@@ -105,12 +106,11 @@ def _argument(low: Lowering, actual: Any, formal: Formal, callee: Code) -> _Move
         goal, size = formal.address, formal.size
         return _Move(lambda wave, caller, inner, index: _put_bytes(wave, inner.base + goal, get(wave, caller, index), size, index))
     fetch: Get = low.source(actual, formal.type)
-    put = Lowering(callee, callee.scope, low.statement, 0).target(Reg(formal.name), formal.type)
+    put = write_register(formal.slot, formal.type, formal.type)
     return _Move(lambda wave, caller, inner, index: put(wave, inner, index, fetch(wave, caller, index)))
 
 
 def _result(low: Lowering, actual: Any, formal: Formal, callee: Code) -> _Move:
-    inside = Lowering(callee, callee.scope, low.statement, 0)
     if isinstance(formal, Location):
         location = low.scope.variable(actual.name) if isinstance(actual, Sym) else None
         if location is None or not location.in_frame:
@@ -118,7 +118,7 @@ def _result(low: Lowering, actual: Any, formal: Formal, callee: Code) -> _Move:
         start, goal, size = formal.address, location.address, min(location.size, formal.size)
         return _Move(lambda wave, caller, inner, index: _copy_bytes(wave, inner.base + start, caller.base + goal, size, index))
     put: Put = low.target(actual, formal.type)
-    get = inside.source(Reg(formal.name), formal.type)
+    get = read_register(formal.slot, formal.type, formal.type, low.statement, formal.name)
     return _Move(lambda wave, caller, inner, index: put(wave, caller, index, get(wave, inner, index)))
 
 

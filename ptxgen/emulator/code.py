@@ -57,8 +57,8 @@ class Code:
         self._stack: tuple[Register, int] | None = None
         self.watched: dict[int, str] = {}
         self.scope = Scope(program.scope, self.new_register)
-        self.parameters = [self._formal(formal) for formal in function.params]
-        self.results = [self._formal(formal) for formal in function.results]
+        self.parameters = [one for formal in function.params for one in self._formals(formal)]
+        self.results = [one for formal in function.results for one in self._formals(formal)]
 
     @property
     def name(self) -> str:
@@ -82,15 +82,16 @@ class Code:
             self._stack = self.new_register("the stack pointer", type_named("u64")), room.offset
         return self._stack
 
-    def _formal(self, formal: Variable) -> Formal:
+    def _formals(self, formal: Variable) -> list[Formal]:
+        """A parameter or result; a vector of registers is passed register by register."""
         if formal.space == "reg":
-            self.scope.declare(RegDecl(formal.type, (formal.name,)))
-            register = self.scope.register(formal.name)
-            assert register is not None
-            return register
+            self.scope.declare(RegDecl(formal.type, (formal.name,), vector=formal.vector))
+            parts = "xyzw"[: formal.vector] if formal.vector else (None,)
+            registers = [self.scope.register(formal.name, part) for part in parts]
+            return [register for register in registers if register is not None]
         location = self.program.place_parameter(formal) if self.function.kind == "entry" else self._in_frame(formal)
         self.scope.variables[formal.name] = location
-        return location
+        return [location]
 
     def _in_frame(self, variable: Variable) -> Location:
         placed = self.frame.add(variable)

@@ -15,7 +15,7 @@ from ptxgen.emulator.variables import element_bytes
 from ptxgen.instructions.checking import Given, check
 from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.marks import SELECTOR
-from ptxgen.instructions.registry import Match
+from ptxgen.instructions.registry import FAMILIES, Match, in_order
 from ptxgen.instructions.special import SPECIAL
 from ptxgen.instructions.types import Type, type_named
 from ptxgen.ir import Address, Call, Element, Float, Guard, Instruction, Int, Neg, Not, Pair, Reg, RegOffset, Sink, Sym, SymbolRef, Vec
@@ -64,10 +64,14 @@ class Lowering:
     def choose_form(self) -> None:
         """Let the operands choose the form: sets `match` and the operands by their names in it."""
         assert isinstance(self.statement, Instruction)
+        given = [self.given(operand) for operand in self.statement.operands]
         try:
-            checked = check(self.statement.opcode, [self.given(operand) for operand in self.statement.operands])
+            checked = check(self.statement.opcode, given)
         except InstructionError as error:
-            raise error.at(self.statement.where) from None
+            ordered = "" if error.operand else in_order(self.statement.opcode)  # as assemblers do
+            if not ordered:
+                raise error.at(self.statement.where) from None
+            checked = check(ordered, given)
         self.match = checked.match
         pieces: list[Any] = []
         for operand in self.statement.operands:
@@ -304,7 +308,8 @@ def guarded_run(condition: Get, run: Run) -> Run:
 
 def guarded_control(condition: Get, control: Control, statement: Instruction | Call) -> Control:
     """Give the threads whose guard holds to `control`; the others go on behind it."""
-    uniform = "uni" in statement.opcode.split(".")
+    head, *qualifiers = statement.opcode.split(".")
+    uniform = head in FAMILIES["control"] and "uni" in qualifiers
 
     def split(wave: Wave, group: Group) -> list[Group]:
         active, rest = _partition(condition(wave, wave.frame(group), group.index), group.index)

@@ -90,6 +90,8 @@ def _misfit(formal: Variable, actual: Operand, names: Names) -> str:
     type = getattr(named, "type", None)
     if type is None or isinstance(type, str):
         return ""  # a constant, a sink, or a name that was reported before
+    if getattr(named, "vector", 0) != (formal.vector or 0):
+        return f"{getattr(actual, 'name', '')} has {getattr(named, 'vector', 0) or 1} elements where {formal.vector or 1} are passed"
     if formal.dims:
         return f"{getattr(actual, 'name', '')} is a register where an array of {size_of(formal)} bytes is passed"
     return "" if fits(type, wanted) else f"{getattr(actual, 'name', '')} is .{type.name} where .{wanted.name} is passed"

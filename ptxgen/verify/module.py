@@ -6,7 +6,7 @@ from typing import Any
 
 from ptxgen.instructions.checking import SETTINGS, Checked, Given, check
 from ptxgen.instructions.errors import InstructionError
-from ptxgen.instructions.registry import Match
+from ptxgen.instructions.registry import Match, in_order
 from ptxgen.instructions.special import SPECIAL
 from ptxgen.instructions.targets import Version, spelled
 from ptxgen.instructions.types import TYPES
@@ -204,7 +204,7 @@ class _Verifier:
             self._unknown_opcode(opcode)
             return
         try:
-            checked = check(opcode, given, self._setting)
+            checked = self._checked(opcode, given)
         except InstructionError as error:
             if len(self.problems) == before:
                 self.report("illegal-operand" if error.operand else "illegal-instruction", str(error), _focus(error, given, opcode))
@@ -212,6 +212,18 @@ class _Verifier:
         self._available(checked.match)
         self._branches(checked)
         check_accesses(checked, statement.operands, self._names, self.report)
+
+    def _checked(self, opcode: str, given: list[Given]) -> Checked:
+        """Hold operands against the contract; qualifiers in another order than the ISA's are noted, since assemblers take them."""
+        try:
+            return check(opcode, given, self._setting)
+        except InstructionError as error:
+            ordered = "" if error.operand else in_order(opcode)
+            if not ordered:
+                raise
+            checked = check(ordered, given, self._setting)
+            self.report("note qualifier-order", str(error), opcode)
+            return checked
 
     def _call(self, statement: Call) -> None:
         self._guard(statement)

@@ -131,7 +131,7 @@ class OperandGiver:
         found = self._names.find(operand.name)
         if found is None:
             self._undeclared_name(operand.name)
-        if isinstance(operand.index, Reg):
+        if not isinstance(operand.index, int):
             self.given(operand.index)
         space = space_of(found) if isinstance(found, Variable) else ""
         return Given("symbol" if self.opcode.startswith("mov") else "address", text, space=space)

@@ -14,6 +14,7 @@ SWITCHES = {
     "no-component": "a part of a vector register that it does not have, which ptxas takes all the same",
     "version": "a module newer than what is known here, so that its own news is not",
     "target": "a target older than what is known here",
+    "qualifier-order": "qualifiers in another order than the ISA's, which ptxas takes all the same",
     "not-yet-known": "an instruction of the ISA that has no contract here",
 }
 """What is no error, and can be switched off by its id: what it says."""

@@ -281,3 +281,26 @@ def test_every_special_register_can_be_read(run) -> None:
             text = f"{name}.{component}" if component else name
             assert run(f"mov.{register.type.name} {target}, {text};", block=40).ok, text
     assert run("mov.v4.u32 {%r1, %r2, %r3, %r4}, %tid;", block=40).ok
+
+
+def test_vectors_of_registers_are_passed_and_returned(run) -> None:
+    out = np.zeros((4, 2), np.uint32)
+    run(
+        """.reg .v2 .b32 %v, %w; mov.u32 %v.x, %tid.x; mov.u32 %v.y, 100; call (%w), swap, (%v, 7);
+        ld.param.u64 %rd1, [a]; mad.wide.u32 %rd1, %v.x, 8, %rd1; st.global.v2.b32 [%rd1], %w;""",
+        out,
+        before=".func (.reg .v2 .b32 r) swap (.reg .v2 .b32 x, .reg .b32 more) { add.u32 r.x, x.y, more; mov.u32 r.y, x.x; ret; }",
+        block=4,
+    ).raise_for_reports()
+    assert out.tolist() == [[107, thread] for thread in range(4)]
+
+
+def test_qualifiers_in_another_order_mean_the_same(run) -> None:
+    out = np.zeros(4, np.float32)
+    run(
+        """ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; mad.wide.u32 %rd1, %r1, 4, %rd1; cvt.rn.f32.u32 %f1, %r1;
+        setp.ftz.gt.f32 %p1, %f1, 0f3F800000; selp.f32 %f2, 0f40000000, 0f00000000, %p1; st.global.relaxed.gpu.f32 [%rd1], %f2;""",
+        out,
+        block=4,
+    ).raise_for_reports()
+    assert out.tolist() == [0, 0, 2, 2]

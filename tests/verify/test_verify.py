@@ -264,3 +264,34 @@ def test_samplers_are_named_in_independent_mode() -> None:
     assert "in independent mode a sampler is named beside the texture" in _errors(bad)[0].message
     if find_tool("ptxas") is not None:
         assert [verdict.ok for verdict in check_many([good, bad], "compute_90")] == [True, False]
+
+
+def test_qualifiers_in_another_order_are_noted_and_their_operands_checked() -> None:
+    text = "\n.reg .b64 %rd<3>; .reg .b32 %r<3>; .reg .f64 %fd<3>;\nred.add.global.relaxed.gpu.f64 [%rd1], {};"
+    (note,) = verify(read(_text("", text.format("%fd1"))))
+    assert (note.severity, note.id, note.focus) == ("note", "qualifier-order", "red.add.global.relaxed.gpu.f64")
+    assert note.message.splitlines()[0] == (
+        "red.add.global.relaxed.gpu.f64: the ISA writes these qualifiers in another order: red.add.relaxed.gpu.global.f64"
+    )
+    (error,) = _errors(_text("", text.format("%r2")))
+    assert (error.severity, error.id, error.focus) == ("error", "illegal-operand", "%r2")
+
+
+def test_types_in_another_order_are_wrong() -> None:
+    (error,) = verify(read(_text("", ".reg .f32 %f<3>; .reg .f64 %fd<3>;\ncvt.f32.rn.f64 %fd1, %f1;")))
+    assert (error.severity, error.id) == ("error", "illegal-instruction")
+
+
+CALLS = {
+    ".reg .v2 .b32 v; call f, (v);": "",
+    ".reg .v4 .b32 v; call f, (v);": "v has 4 elements where 2 are passed",
+    ".reg .b32 a, b; call f, (a);": "a has 1 elements where 2 are passed",
+    ".reg .b32 a, b; call f, ({a, b});": "{a, b} cannot stand in a list of arguments",
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_vectors_of_registers_are_passed_whole(call: str) -> None:
+    found = verify(read(_text(".func f (.reg .v2 .b32 x) { ret; }", call)))
+    assert [CALLS[call] in problem.message for problem in found] == [True] * bool(CALLS[call])
+    assert check_many([_text(".func f (.reg .v2 .b32 x) { ret; }", call)], "sm_90")[0].ok == (not CALLS[call])
