@@ -31,10 +31,11 @@ def check_accesses(checked: Checked, operands: tuple[Operand, ...], names: Names
     for operand in operands:
         if not (isinstance(operand, Address) and isinstance(operand.base, Sym)):
             continue
-        contract, one = given[write_operand(operand)]
+        known = given.get(write_operand(operand))
         variable = names.find(operand.base.name)
-        if not isinstance(variable, Variable) or not contract.type:
+        if known is None or not isinstance(variable, Variable) or not known[0].type:
             continue
+        contract, one = known
         space = match.value(contract.space) if contract.space.startswith(".") else contract.space
         if not space and one.space in ("const", "param"):
             _refuse_generic(match.opcode, match.entry.section, one.text, one.space, report)
