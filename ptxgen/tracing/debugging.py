@@ -19,10 +19,10 @@ from ptxgen.tracing.blocks import branch, predicate_of
 from ptxgen.tracing.builder import Builder, Value, current, given_register
 from ptxgen.tracing.calls import call
 from ptxgen.tracing.literals import is_number, literal
+from ptxgen.tracing.mixed import no_scalar
 from ptxgen.tracing.module_data import text_variable
 from ptxgen.tracing.provenance import Where, here
 from ptxgen.tracing.values import Scalar
-from ptxgen.tracing.views import View
 
 __all__ = ["assert_", "printf"]
 
@@ -166,14 +166,12 @@ def _argument(builder: Builder, wanted: _Wanted, given: Any, where: Where) -> Va
             legal = 'px.printf("%s\\n", "tile")'
             raise TraceError(f"px.printf: {wanted.text} takes a Python text, not {given!r}", where=where, legal=legal)
         return _text(builder, "text", given)
-    if isinstance(given, View):
-        raise TraceError(f"px.printf: {given!r} has no value", where=where, legal="load it first: px.ptx.ld.global_.f32(x[i])")
     if is_number(given) and not isinstance(given, bool):
         type = f64 if wanted.kind == "float" else _INTEGERS[wanted.kind != "unsigned", wanted.bits]
         return literal(builder, given, type, where)
     value = given.__ptxgen_value__(builder) if hasattr(given, "__ptxgen_value__") else given
     if not isinstance(value, Scalar):
-        raise TraceError(f"px.printf: {given!r} is no scalar", where=where, legal="traced scalars, numbers, and texts for %s")
+        raise no_scalar(given, f"px.printf: {given!r} is no scalar", "traced scalars, numbers, and texts for %s", where)
     builder.visible(value, where)
     fits = _fits(value.type, wanted)
     if not fits:

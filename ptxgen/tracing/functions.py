@@ -7,7 +7,7 @@ from typing import Any
 
 from ptxgen import ir
 from ptxgen.errors import TraceError
-from ptxgen.instructions.types import Type, f32, pred
+from ptxgen.instructions.types import Type, pred
 from ptxgen.tracing import ranges
 from ptxgen.tracing.builder import Builder, Value, current
 from ptxgen.tracing.knowledge import attach, carry_out, note_quotient
@@ -48,7 +48,7 @@ def _operands(what: str, given: tuple[Any, ...], builder: Builder, where: Where)
     if typed is None:
         for one in given:
             if not is_number(one):
-                raise no_scalar(one, f32, f"{one!r} ({type_name(one)}) is no operand of {what}", where)
+                raise no_scalar(one, f"{one!r} ({type_name(one)}) is no operand of {what}", "traced scalars and Python numbers", where)
         raise TraceError(
             f"{what} of Python numbers alone has no PTX type", where=where, legal=f"give one a type: px.f32({given[0]!r})"
         )

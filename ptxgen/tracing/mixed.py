@@ -71,13 +71,13 @@ def no_number(given: Any, type: Type, where: Where) -> TraceError:
     )
 
 
-def no_scalar(given: Any, type: Type, problem: str, where: Where) -> TraceError:
-    """Something that is neither a traced value nor a number; a view, an mbarrier say themselves what to write instead."""
+def no_scalar(given: Any, problem: str, legal: str, where: Where) -> TraceError:
+    """Something that is neither a traced value nor a number; a view, an mbarrier say themselves what to write instead of it."""
     refusal = getattr(given.__class__, "__ptxgen_refusal__", None)
     if refusal is not None:
         found: TraceError = refusal(given, "")
         return TraceError(problem, where=where, why=found.why, legal=found.legal)
-    return TraceError(problem, where=where, legal=f"a traced .{type.name} or a Python number")
+    return TraceError(problem, where=where, legal=legal)
 
 
 # What other libraries call it, and the way here.

@@ -24,6 +24,7 @@ from ptxgen.tracing.access import check_access, check_piece, has_size, sized_ope
 from ptxgen.tracing.builder import Builder, Value, current, given_register
 from ptxgen.tracing.knowledge import attach
 from ptxgen.tracing.literals import is_number, literal
+from ptxgen.tracing.mixed import no_scalar
 from ptxgen.tracing.provenance import Where, here
 from ptxgen.tracing.registers import Register
 from ptxgen.tracing.values import Scalar, operand
@@ -433,10 +434,11 @@ def _scalar(builder: Builder, match: Match, contract: language.Operand | None, g
         return ir.Sym(given), Given("symbol", given)
     if is_number(given):
         return _number(builder, match, contract, given, where)
-    raise TraceError(
+    raise no_scalar(
+        given,
         f"{given!r} can't be an operand of {match.opcode}",
-        where=where,
-        legal="a traced scalar, a px.reg, a number, a tuple of these for a vector, a view for an address",
+        "a traced scalar, a px.reg, a number, a tuple of these for a vector, a view for an address",
+        where,
     )
 
 

@@ -329,7 +329,7 @@ def as_value(builder: Builder, given: Any, type: Type, where: Where | None = Non
         return given
     if is_number(given):
         return literal(builder, given, type, where)
-    raise mixed.no_scalar(given, type, f"{given!r} ({type_name(given)}) is no scalar", where)
+    raise mixed.no_scalar(given, f"{given!r} ({type_name(given)}) is no scalar", f"a traced .{type.name} or a Python number", where)
 
 
 # ---- binary operators -------------------------------------------------------------------------------------------------
@@ -405,7 +405,8 @@ def _other(a: Value, b: Any, symbol: str, where: Where, reflected: bool) -> Valu
         return b
     if is_number(b):
         return literal(a.builder, b, a.type, where)
-    raise mixed.no_scalar(b, a.type, f"{b!r} ({type_name(b)}) can't be an operand of {symbol}", where)
+    problem = f"{b!r} ({type_name(b)}) can't be an operand of {symbol}"
+    raise mixed.no_scalar(b, problem, f"a traced .{a.type.name} or a Python number", where)
 
 
 def _no_operator(symbol: str, type: Type, where: Where) -> TraceError:

@@ -123,6 +123,8 @@ def _name(value: Value) -> str:
 def _no_value(view: View, symbol: str) -> TraceError:
     if view.space == "reg":
         legal = "px.tile.ewise(lambda x: ..., destination, source, scope=...), or px.tile.apply with an instruction's name"
+        if view.dtype.bits in (16, 32, 64):
+            legal += f'; px.tile.apply("mov.{_word(view.dtype)}", acc, r[2:3], scope="thread") copies an element into acc, a px.reg'
     else:
         load = f"px.ptx.ld.{'global_' if view.space == 'global' else view.space}.{_word(view.dtype)}(...)"
         legal = f"load it: {load} of one element gives a traced scalar" if view.dtype.bits >= 8 else "load it first"

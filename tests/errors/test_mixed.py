@@ -1,5 +1,7 @@
 """Values that do not go together, and what has no value at all: the advice is what would be taken."""
 
+# ruff: noqa: E501 - a message stands as it is written
+
 from __future__ import annotations
 
 import pytest
@@ -130,6 +132,22 @@ def test_view_in_a_named_operation():
   line: <source>
   why: a view says where values are; it has none itself
   legal: load it: px.ptx.ld.global_.f32(...) of one element gives a traced scalar
+""")
+
+
+def test_element_of_a_register_tile():
+    @px.kernel(grid=1, block=32)
+    def kernel(x: ROW):
+        r = px.local((4,), f32)
+        with pytest.raises(TraceError, match="copies an element into acc"):
+            px.printf("%f\n", r[0])
+        px.ptx.st.global_.f32(x[0], r[2])  # <- here
+
+    refused(TraceError, kernel, """
+<here>: r[] f32 in .reg can't be an operand of st.global.f32
+  line: <source>
+  why: a view says where values are; it has none itself
+  legal: px.tile.ewise(lambda x: ..., destination, source, scope=...), or px.tile.apply with an instruction's name; px.tile.apply("mov.f32", acc, r[2:3], scope="thread") copies an element into acc, a px.reg
 """)
 
 

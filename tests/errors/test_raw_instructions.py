@@ -42,7 +42,7 @@ def test_unknown_mnemonic():
 <here>: load.global.f32: 'load' is not an instruction of the PTX ISA known here
   line: <source>
   rule: an opcode begins with an instruction's name (PTX ISA 9.7)
-  legal: did you mean ld or clmad?
+  legal: did you mean ld or clmad or alloca?
 """)
 
 
@@ -55,7 +55,7 @@ def test_near_miss_of_a_mnemonic():
 <here>: sqr.rn.f32: 'sqr' is not an instruction of the PTX ISA known here
   line: <source>
   rule: an opcode begins with an instruction's name (PTX ISA 9.7)
-  legal: did you mean sqrt or rsqrt or shr?
+  legal: did you mean sqrt or rsqrt or suq?
 """)
 
 
@@ -81,7 +81,7 @@ def test_type_left_out():
 <here>: add.rn: the opcode stops after 'add.rn'
   line: <source>
   rule: an opcode is spelled as its syntax line says, qualifier by qualifier (PTX ISA 9.7.1.1)
-  legal: after 'add.rn': .ftz, .sat, .f32, .f32x2, .f64; .type: .f16 .f16x2 .bf16 .bf16x2
+  legal: after 'add.rn': .ftz, .sat, .f32, .f32x2, .f64, .satfinite; .type: .f16 .f16x2 .bf16 .bf16x2 .e4m3x4 .e5m2x4
 """)
 
 
@@ -226,7 +226,8 @@ def test_value_of_an_element_as_an_operand():
     refused(TraceError, kernel, """
 <here>: A[] f32 in .global can't be an operand of add.f32
   line: <source>
-  legal: a traced scalar, a px.reg, a number, a tuple of these for a vector, a view for an address
+  why: a view says where values are; it has none itself
+  legal: load it: px.ptx.ld.global_.f32(...) of one element gives a traced scalar
 """)
 
 

@@ -199,9 +199,10 @@ def test_tensor_as_an_argument():
         px.printf("%f\n", x[0])  # <- here
 
     refused(TraceError, kernel, """
-<here>: px.printf: x[] f32 in .global has no value
+<here>: px.printf: x[] f32 in .global is no scalar
   line: <source>
-  legal: load it first: px.ptx.ld.global_.f32(x[i])
+  why: a view says where values are; it has none itself
+  legal: load it: px.ptx.ld.global_.f32(...) of one element gives a traced scalar
 """)
 
 
