@@ -191,6 +191,41 @@ tcgen05_ld_red = instruction(
     },
 )
 
+tcgen05_ld_spcompress = instruction(
+    "tcgen05.ld.spcompress",
+    section="9.7.18.8.3",
+    summary="Loads as tcgen05.ld does, and keeps two of each four values together with where they stood.",
+    syntax="""
+        tcgen05.ld.spcompress.sync.aligned.shape3.num.redOp.sp::2:4{.abs}.f32.b2 mdata, r, [taddr];
+        tcgen05.ld.red.spcompress.sync.aligned.shape3.num.redOp.sp::2:4{.abs}{.NaN}.f32.b2 mdata, r, redval, [taddr];
+    """,
+    choices="""
+        .shape3 = { .32x32b };
+        .num = { .x4, .x8, .x16, .x32, .x64, .x128 };
+        .redOp = { .min, .max };
+    """,
+    operands={
+        "mdata": out("b32", vector="x(.num) / 32", braced=True),
+        "r": out("b32", vector="x(.num) / 2", braced=True),
+        "redval": out("f32"),
+        "taddr": _TENSOR,
+    },
+    since=(Since("9.4", "sm_107a"),),
+    issuer="warp",
+    completes="tcgen05.wait::ld",
+    meaning={
+        **_MOVED,
+        ".red": "Gives the smallest or largest of all values as well.",
+        ".redOp": "Which values are kept.",
+        ".min": "The smallest.",
+        ".max": "The largest.",
+        ".sp::2:4": "Two of four are kept.",
+        ".abs": "Magnitudes are compared.",
+        ".NaN": "NaN where one of the values is NaN.",
+        ".b2": "Two bits tell where a value stood.",
+    },
+)
+
 tcgen05_st = instruction(
     "tcgen05.st",
     section="9.7.18.8.4",

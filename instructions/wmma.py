@@ -4,6 +4,8 @@ The ISA leaves open which lane holds which element: fragments are loaded, multip
 element; only c and d of the same shape and type agree. Newer kernels use mma, whose fragments are documented.
 """
 
+# ptxas and published texts know two orders of layout and shape; the ISA's syntax lines show the first, its examples the second.
+
 from __future__ import annotations
 
 from ptxgen.instructions.fragments import COLLECTIVE
@@ -81,7 +83,10 @@ def _load(name: str, summary: str, rows: str, lies: str, layout: str) -> Entry:
         f"wmma.load ({name})",
         section="9.7.16.4.3",
         summary=summary,
-        syntax=f"wmma.load.{name}.sync.aligned.layout.shape{{.ss}}.abtype r, [p]{{, stride}};",
+        syntax=f"""
+            wmma.load.{name}.sync.aligned.layout.shape{{.ss}}.abtype r, [p]{{, stride}};
+            wmma.load.{name}.sync.aligned.shape.layout{{.ss}}.abtype r, [p]{{, stride}};
+        """,
         choices=f"""
             .layout = {{ .row, .col }};
             .shape = {{ {_SHAPES} }};
@@ -114,7 +119,10 @@ wmma_load_sum = instruction(
     "wmma.load (c)",
     section="9.7.16.4.3",
     summary="Loads the matrix that a product is added to from memory, for wmma.mma of the same shape and type.",
-    syntax="wmma.load.c.sync.aligned.layout.shape{.ss}.ctype r, [p]{, stride};",
+    syntax="""
+        wmma.load.c.sync.aligned.layout.shape{.ss}.ctype r, [p]{, stride};
+        wmma.load.c.sync.aligned.shape.layout{.ss}.ctype r, [p]{, stride};
+    """,
     choices=f"""
         .layout = {{ .row, .col }};
         .shape = {{ {_SHAPES} }};
@@ -136,7 +144,11 @@ wmma_store = instruction(
     "wmma.store",
     section="9.7.16.4.4",
     summary="Stores the result of wmma.mma of the same shape and type to memory.",
-    syntax="wmma.store.d.sync.aligned.layout.shape{.ss}.dtype [p], r{, stride};",
+    syntax="""
+        wmma.store.d.sync.aligned.layout.shape{.ss}.dtype [p], r{, stride};
+        wmma.store.d.sync.aligned.shape.layout{.ss}.dtype [p], r{, stride};
+        wmma.store.d.sync.aligned.shape.ss.layout.dtype [p], r{, stride};
+    """,
     choices=f"""
         .layout = {{ .row, .col }};
         .shape = {{ {_SHAPES} }};
@@ -208,7 +220,10 @@ _SAME = tuple(
 
 wmma_mma = _product(
     "f16",
-    "wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype d, a, b, c;",
+    """
+        wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype d, a, b, c;
+        wmma.mma.sync.aligned.shape.alayout.blayout.dtype.ctype d, a, b, c;
+    """,
     f"""
         {_LAYOUTS}
         .shape = {{ .m16n16k16, .m8n32k16, .m32n8k16 }};
@@ -220,7 +235,10 @@ wmma_mma = _product(
 
 wmma_mma_wide = _product(
     "bf16, tf32",
-    "wmma.mma.sync.aligned.alayout.blayout.shape.dtype.atype.btype.ctype d, a, b, c;",
+    """
+        wmma.mma.sync.aligned.alayout.blayout.shape.dtype.atype.btype.ctype d, a, b, c;
+        wmma.mma.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype d, a, b, c;
+    """,
     f"""
         {_LAYOUTS}
         .shape = {{ .m16n16k16, .m8n32k16, .m32n8k16, .m16n16k8 }};
