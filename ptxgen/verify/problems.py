@@ -15,6 +15,8 @@ SWITCHES = {
     "version": "a module newer than what is known here, so that its own news is not",
     "target": "a target older than what is known here",
     "qualifier-order": "qualifiers in another order than the ISA's, which ptxas takes all the same",
+    "illegal-instruction": "for a target older than what is known here: a form that newer ones do not have",
+    "illegal-operand": "for a target older than what is known here: an operand that newer ones do not take",
     "not-yet-known": "an instruction of the ISA that has no contract here",
 }
 """What is no error, and can be switched off by its id: what it says."""

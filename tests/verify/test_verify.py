@@ -295,3 +295,11 @@ def test_vectors_of_registers_are_passed_whole(call: str) -> None:
     found = verify(read(_text(".func f (.reg .v2 .b32 x) { ret; }", call)))
     assert [CALLS[call] in problem.message for problem in found] == [True] * bool(CALLS[call])
     assert check_many([_text(".func f (.reg .v2 .b32 x) { ret; }", call)], "sm_90")[0].ok == (not CALLS[call])
+
+
+def test_forms_of_old_targets_are_not_judged() -> None:
+    body = ".reg .f32 %f<4>; .reg .pred %p<3>;\nmad.f32 %f1, %f2, %f3, %f1; vote.all.pred %p1, %p2; mov.f32 %f9, %f1;"
+    text = _text("", body, "2.1", "sm_20")
+    assert [(one.severity, one.id) for one in verify(read(text))] == [
+        ("note", "target"), ("note", "illegal-instruction"), ("note", "illegal-instruction"), ("error", "undeclared-register"),
+    ]  # fmt: skip
