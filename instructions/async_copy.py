@@ -76,7 +76,7 @@ cp_async_wait_group = instruction(
 
 cp_async_mbarrier_arrive = instruction(
     "cp.async.mbarrier.arrive",
-    section="9.7.15.15.15",
+    section="9.7.15.16.18",
     summary="Arrives at an mbarrier once all cp.async that the thread has issued before are done.",
     syntax="cp.async.mbarrier.arrive{.noinc}{.state}.b64 [addr];",
     choices=".state = { .shared{::cta} };",

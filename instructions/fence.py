@@ -126,7 +126,7 @@ membar = instruction(
 
 griddepcontrol = instruction(
     "griddepcontrol",
-    section="9.7.15.13",
+    section="9.7.15.14",
     summary="Lets a dependent grid start before this one ends, or waits for the grids that this one depends on.",
     syntax="griddepcontrol.action;",
     choices=".action = { .launch_dependents, .wait };",

@@ -1,4 +1,4 @@
-"""What the threads of a warp do together: exchange, vote, match, reduce, elect (ISA 9.7.10.6 and 9.7.15.9 to 9.7.15.14)."""
+"""What the threads of a warp do together: exchange, vote, match, reduce, elect (ISA 9.7.10.6 and 9.7.15.10 to 9.7.15.15)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ shfl_sync = instruction(
 
 vote_sync = instruction(
     "vote.sync",
-    section="9.7.15.9",
+    section="9.7.15.10",
     summary="Combines a predicate of the warp's threads and gives all of them the result.",
     syntax="""
         vote.sync.mode.pred d, {!}a, membermask;
@@ -63,7 +63,7 @@ vote_sync = instruction(
 
 match_sync = instruction(
     "match.sync",
-    section="9.7.15.10",
+    section="9.7.15.11",
     summary="Tells which threads of the warp hold the same value.",
     syntax="""
         match.any.sync.type d, a, membermask;
@@ -88,7 +88,7 @@ match_sync = instruction(
 
 activemask = instruction(
     "activemask",
-    section="9.7.15.11",
+    section="9.7.15.12",
     summary="The mask of the warp's threads that execute this together; it neither waits nor converges.",
     syntax="activemask.b32 d;",
     operands={"d": out("b32")},
@@ -100,7 +100,7 @@ _REDUCED = "u32 if .type in .b32 else .type"  # ptxas takes no float register he
 
 redux_sync = instruction(
     "redux.sync",
-    section="9.7.15.12",
+    section="9.7.15.13",
     summary="Reduces a register over the threads of the warp and gives all of them the result.",
     syntax="""
         redux.sync.op.type dst, src, membermask;
@@ -132,7 +132,7 @@ redux_sync = instruction(
 
 elect_sync = instruction(
     "elect.sync",
-    section="9.7.15.14",
+    section="9.7.15.15",
     summary="Chooses one of the warp's threads: p is true in it alone, and d is its lane in all of them.",
     syntax="elect.sync d|p, membermask;",
     operands={"d": out("u32", sink=True), "p": predicate("out"), "membermask": _MASK},

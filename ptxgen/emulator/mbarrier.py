@@ -28,6 +28,9 @@ __all__ = ["COUNT_LIMIT", "OBJECT_BYTES", "MBarrier", "MBarriers", "pending_of",
 COUNT_LIMIT = (1 << 20) - 1
 """Arrivals of a phase, and the bound of its transaction count on either side."""
 
+COUNT_LIMITS = COUNT_LIMIT, 511
+"""Arrivals of a phase in each layout."""
+
 OBJECT_BYTES = 8
 IDLE_ROUNDS = 16
 """Rounds of failing waits, with nothing else happening, after which a run is stuck."""
@@ -51,16 +54,19 @@ class MBarrier:
         Arrivals and bytes that the current phase still waits for; bytes are negative where more came than was expected.
     phase : int
         Completed phases; the parity of the current phase is its lowest bit.
+    layout : int
+        0 or 1. No copy reports anything here, so that both phases of layout 1 complete together.
     passed : dict
         The phase that each warp's last wait found completed.
     """
 
-    __slots__ = ("block", "count", "name", "offset", "passed", "pending", "phase", "statement", "tx")
+    __slots__ = ("block", "count", "layout", "name", "offset", "passed", "pending", "phase", "statement", "tx")
 
-    def __init__(self, block: int, offset: int, count: int, name: str, statement: Instruction) -> None:
+    def __init__(self, block: int, offset: int, count: int, name: str, statement: Instruction, layout: int = 0) -> None:
         self.block = block
         self.offset = offset
         self.count = self.pending = count
+        self.layout = layout
         self.phase = 0
         self.tx = 0
         self.name = name
@@ -133,19 +139,20 @@ class MBarriers:
 
     # ---- objects ------------------------------------------------------------------------------------------------------
 
-    def init(self, thread: int, block: int, offset: int, count: int, statement: Instruction) -> None:
+    def init(self, thread: int, block: int, offset: int, count: int, statement: Instruction, layout: int = 0) -> None:
         name = self.name(block, offset)
         if offset % OBJECT_BYTES:
             self._report(f"an mbarrier at {name}, which is no multiple of {OBJECT_BYTES}", statement, thread, "alignment")
             return
-        if not 1 <= count <= COUNT_LIMIT:
-            self._report(f"a count of {count} for mbarrier {name}; it is 1 to {COUNT_LIMIT}", statement, thread, "count")
-            count = min(max(count, 1), COUNT_LIMIT)
+        limit = COUNT_LIMITS[layout]
+        if not 1 <= count <= limit:
+            self._report(f"a count of {count} for mbarrier {name}; it is 1 to {limit}", statement, thread, "count")
+            count = min(max(count, 1), limit)
         found = self._objects.get((block, offset))
         if found is not None:
             told = f"mbarrier {name} is initialised again without mbarrier.inval ({found.state()})"
             self._report(told, statement, thread, "twice")
-        self._objects[block, offset] = made = MBarrier(block, offset, count, name, statement)
+        self._objects[block, offset] = made = MBarrier(block, offset, count, name, statement, layout)
         self._changed(made)
         self._wave.hazards.barrier_made(made, thread)
 

@@ -70,7 +70,7 @@ _ALL = (
         "A function that another one calls may wait for its caller's groups; only entries are looked at, and calls may commit.",
     ),
     Lint(
-        "uninitialised-mbarrier", "warning", "an mbarrier is initialised before it is used", "9.7.15.15.9",
+        "uninitialised-mbarrier", "warning", "an mbarrier is initialised before it is used", "9.7.15.16.12",
         "Only barriers in the entry's own shared memory are looked at; an init whose address is not known may be theirs, and so may one in "
         "a function that is called.",
     ),

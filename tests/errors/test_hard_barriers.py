@@ -16,7 +16,7 @@ def test_wait_without_init():
     refused(InstructionError, kernel, """
 <here>: arrived is used, and nothing before initialises it
   line: <source>
-  rule: mbarrier.init makes the object; before it, the memory holds anything (PTX ISA 9.7.15.15.3)
+  rule: mbarrier.init makes the object; before it, the memory holds anything (PTX ISA 9.7.15.16.4)
   legal: arrived.init() in one thread and px.syncthreads(), before its first use
 """)
 
@@ -34,7 +34,7 @@ def test_one_stage_without_init():
     refused(InstructionError, kernel, """
 <here>: full[2] is used, and nothing before initialises it
   line: <source>
-  rule: mbarrier.init makes the object; before it, the memory holds anything (PTX ISA 9.7.15.15.3)
+  rule: mbarrier.init makes the object; before it, the memory holds anything (PTX ISA 9.7.15.16.4)
   legal: full[2].init() in one thread and px.syncthreads(), before its first use
 """)
 
@@ -48,7 +48,7 @@ def test_init_by_every_thread():
     refused(InstructionError, kernel, """
 <here>: mbarrier.init: 32 threads run this
   line: <source>
-  rule: one thread initialises an mbarrier (PTX ISA 9.7.15.15.3)
+  rule: one thread initialises an mbarrier (PTX ISA 9.7.15.16.4)
   legal: with px.if_(px.tid.x == 0): ...
 """)
 
@@ -61,7 +61,7 @@ def test_no_arrivals():
     refused(InstructionError, kernel, """
 <here>: mbarrier.init, operand count: 0 is no number of arrivals
   line: <source>
-  rule: a phase of an mbarrier expects 1 to 2^20 - 1 arrivals (PTX ISA 9.7.15.15.2)
+  rule: a phase of an mbarrier expects 1 to 2^20 - 1 arrivals (PTX ISA 9.7.15.16.3)
   legal: the number of threads (or warps) that arrive in each phase
 """)
 
@@ -76,7 +76,7 @@ def test_more_bytes_than_a_phase_counts():
     refused(InstructionError, kernel, """
 <here>: mbarrier.expect_tx, operand tx_count: 1048576 bytes are more than an mbarrier counts
   line: <source>
-  rule: an mbarrier counts at most 2^20 - 1 bytes under way (PTX ISA 9.7.15.15.2)
+  rule: an mbarrier counts at most 2^20 - 1 bytes under way (PTX ISA 9.7.15.16.3)
   legal: 0 to 1048575; more phases, each with a part of the copies
 """)
 
@@ -91,7 +91,7 @@ def test_bytes_that_no_copies_have():
     refused(InstructionError, kernel, """
 <here>: mbarrier.expect_tx, operand tx_count: no copies signal 8190 bytes
   line: <source>
-  rule: what signals an mbarrier moves whole words: bulk and tensor copies multiples of 16 bytes, st.async of 4 (PTX ISA 9.7.15.15.5)
+  rule: what signals an mbarrier moves whole words: bulk and tensor copies multiples of 16 bytes, st.async of 4 (PTX ISA 9.7.15.16.6)
   legal: the bytes of all copies of the phase, what a tensor copy fills in included
 """)
 
@@ -106,7 +106,7 @@ def test_parity_of_the_second_phase_by_its_number():
     refused(InstructionError, kernel, """
 <here>: mbarrier.try_wait, operand phase_parity: 2 is no parity of a phase
   line: <source>
-  rule: a phase is named by its number modulo 2 (PTX ISA 9.7.15.15.16)
+  rule: a phase is named by its number modulo 2 (PTX ISA 9.7.15.16.19)
   legal: 0, 1, or the phase of a px.pipeline_state
 """)
 
@@ -211,7 +211,7 @@ def test_try_wait_before_hopper():
     refused(InstructionError, kernel, """
 <here>: mbarrier.try_wait.parity.shared.b64: does not exist on sm_80, the target of this kernel
   line: <source>
-  rule: what a kernel uses exists on its target (PTX ISA 9.7.15.15.16)
+  rule: what a kernel uses exists on its target (PTX ISA 9.7.15.16.19)
   legal: targets sm_90 and newer, from PTX 7.8
 """)
 

@@ -544,7 +544,7 @@ def test_reduction_of_floats_by_addition():
     refused(InstructionError, kernel, """
 <here>: redux.sync.add.f32: these qualifiers do not go together
   line: <source>
-  rule: floats are reduced by .min or .max (PTX ISA 9.7.15.12)
+  rule: floats are reduced by .min or .max (PTX ISA 9.7.15.13)
   legal: redux.sync.min.f32, redux.sync.max.f32
 """)
 

@@ -33,7 +33,7 @@ k.ptx:11:1: warning address-space: st.shared.b32, operand a: [%rd2+4] is a gener
         "mov.u32 %r1, 0;\nmbarrier.init.shared.b64 [full], %r1;",
         """\
 k.ptx:10:1: error operand-range: mbarrier.init.shared.b64, operand count: %r1 is 0 on every path to here, which is out of range
-  rule: count is 1 to 1048575 (PTX ISA 9.7.15.15.9)
+  rule: count is 1 to 1048575 (PTX ISA 9.7.15.16.12)
   legal: 1 to 1048575""",
     ),
     "membermask": (
@@ -87,7 +87,7 @@ k.ptx:11:1: warning wait-before-commit: cp.async.wait_group: no cp.async group h
         "mbarrier.init.shared.b64 [full], 1;\nWAIT:\nmbarrier.try_wait.parity.shared.b64 %p1, [full+8], 0;\n@!%p1 bra WAIT;",
         """\
 k.ptx:11:1: warning uninitialised-mbarrier: mbarrier.try_wait.parity.shared.b64, operand addr: nothing initialises the mbarrier at full+8
-  rule: an mbarrier is initialised before it is used (PTX ISA 9.7.15.15.9)
+  rule: an mbarrier is initialised before it is used (PTX ISA 9.7.15.16.12)
   counter-example: initialised are full
   legal: mbarrier.init of full+8 by one thread, a fence and a barrier before the first use""",
     ),

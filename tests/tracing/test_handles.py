@@ -403,7 +403,7 @@ def counted_by_hand():
     at.stage += 1
 
 
-UNUSED = "mbarrier.init makes the object; before it, the memory holds anything (PTX ISA 9.7.15.15.3)"
+UNUSED = "mbarrier.init makes the object; before it, the memory holds anything (PTX ISA 9.7.15.16.4)"
 
 
 @pytest.mark.parametrize(
@@ -417,15 +417,15 @@ UNUSED = "mbarrier.init makes the object; before it, the memory holds anything (
         (partly, ["bar[2] is used, and nothing before initialises it", f"rule: {UNUSED}",
                   "legal: bar[2].init() in one thread and px.syncthreads(), before its first use"]),
         (lambda: px.mbarrier(1).init(),
-         ["mbarrier.init: 128 threads run this", "rule: one thread initialises an mbarrier (PTX ISA 9.7.15.15.3)",
+         ["mbarrier.init: 128 threads run this", "rule: one thread initialises an mbarrier (PTX ISA 9.7.15.16.4)",
           "legal: with px.if_(px.tid.x == 0): ..."]),
         (lambda: px.mbarrier(0),
          ["mbarrier.init, operand count: 0 is no number of arrivals",
-          "rule: a phase of an mbarrier expects 1 to 2^20 - 1 arrivals (PTX ISA 9.7.15.15.2)",
+          "rule: a phase of an mbarrier expects 1 to 2^20 - 1 arrivals (PTX ISA 9.7.15.16.3)",
           "legal: the number of threads (or warps) that arrive in each phase"]),
         (lambda: px.mbarrier(1 << 20),
          ["mbarrier.init, operand count: 1048576 is no number of arrivals",
-          "rule: a phase of an mbarrier expects 1 to 2^20 - 1 arrivals (PTX ISA 9.7.15.15.2)",
+          "rule: a phase of an mbarrier expects 1 to 2^20 - 1 arrivals (PTX ISA 9.7.15.16.3)",
           "legal: the number of threads (or warps) that arrive in each phase"]),
         (lambda: px.mbarrier(1, stages=2).init(), ["mbar, 2 mbarriers stand where one is needed", "legal: mbar[i]"]),
         (lambda: px.mbarrier(1)[0], ["mbar is one mbarrier and is indexed", "legal: px.mbarrier(count, stages=...)"]),
@@ -437,16 +437,16 @@ UNUSED = "mbarrier.init makes the object; before it, the memory holds anything (
           "legal: bar.test_wait(parity), which gives a predicate"]),
         (lambda: initialised().wait(2),
          ["mbarrier.try_wait, operand phase_parity: 2 is no parity of a phase",
-          "rule: a phase is named by its number modulo 2 (PTX ISA 9.7.15.15.16)",
+          "rule: a phase is named by its number modulo 2 (PTX ISA 9.7.15.16.19)",
           "legal: 0, 1, or the phase of a px.pipeline_state"]),
         (lambda: initialised().arrive_expect_tx(1 << 20),
          ["mbarrier.expect_tx, operand tx_count: 1048576 bytes are more than an mbarrier counts",
-          "rule: an mbarrier counts at most 2^20 - 1 bytes under way (PTX ISA 9.7.15.15.2)",
+          "rule: an mbarrier counts at most 2^20 - 1 bytes under way (PTX ISA 9.7.15.16.3)",
           "legal: 0 to 1048575; more phases, each with a part of the copies"]),
         (lambda: initialised().expect_tx(102),
          ["mbarrier.expect_tx, operand tx_count: no copies signal 102 bytes",
           "rule: what signals an mbarrier moves whole words: bulk and tensor copies multiples of 16 bytes, st.async of 4 "
-          "(PTX ISA 9.7.15.15.5)",
+          "(PTX ISA 9.7.15.16.6)",
           "legal: the bytes of all copies of the phase, what a tensor copy fills in included"]),
         (lambda: initialised().arrive(cta=1),
          ["px.mapa asks for the shared memory of block 1 of a cluster, and this kernel declares none",

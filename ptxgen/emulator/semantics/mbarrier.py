@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ptxgen.emulator.clusters import CLUSTER_SHIFT, cluster_map
 from ptxgen.emulator.lowering import Control, Lowering, Run
 from ptxgen.emulator.mbarrier import MBarrier, pending_of
 from ptxgen.emulator.memory import FIRST, WINDOW_SHIFT, WINDOWS
-from ptxgen.emulator.operands import Array, Get
+from ptxgen.emulator.operands import Array, Get, dtype_of
 from ptxgen.emulator.semantics.table import control, execution, semantics
 from ptxgen.instructions.registry import Match
 from ptxgen.instructions.types import type_named
@@ -80,6 +81,11 @@ def _statement(low: Lowering) -> Instruction:
     return low.statement
 
 
+def _one_block(low: Lowering) -> None:
+    if ".multicast::cluster::32b" in low.match.bindings:
+        raise low.refuse("the emulator does not follow .multicast::cluster::32b", section=low.match.entry.section, legal="run it on a GPU")
+
+
 def _wide(values: Array, count: int) -> Array:
     return np.broadcast_to(values, count).astype(np.int64)
 
@@ -87,7 +93,8 @@ def _wide(values: Array, count: int) -> Array:
 @execution("mbarrier", "mbarrier.init")
 def lower_init(low: Lowering) -> Run:
     statement, place = _statement(low), shared_place(low)
-    count = low.source(low.named["count"], type_named("u32"))
+    layout = int(".layout::v1" in low.match.bindings)
+    count = low.source(low.named["few" if layout else "count"], type_named("u32"))
 
     def run(wave: Wave, frame: Frame, index: Any) -> None:
         threads = wave.indices(index)
@@ -98,7 +105,7 @@ def lower_init(low: Lowering) -> Run:
                 message = "the address of the mbarrier lies in no block's shared memory"
                 wave.reports.add("mbarrier", message, statement, wave.threads, np.array([thread]), subject="outside")
             else:
-                wave.mbarriers.init(thread, block, offset, number, statement)
+                wave.mbarriers.init(thread, block, offset, number, statement, layout)
 
     return run
 
@@ -118,6 +125,7 @@ def lower_inval(low: Lowering) -> Run:
 
 @execution("mbarrier", "mbarrier.expect_tx", "mbarrier.complete_tx")
 def lower_transaction(low: Lowering) -> Run:
+    _one_block(low)
     statement, place = _statement(low), shared_place(low)
     count = low.source(low.named["tx_count"], type_named("u32"))
     sign = -1 if low.match.entry.name.endswith("complete_tx") else 1
@@ -135,6 +143,7 @@ def lower_transaction(low: Lowering) -> Run:
 
 @execution("mbarrier", "mbarrier.arrive", "mbarrier.arrive_drop")
 def lower_arrive(low: Lowering) -> Run:
+    _one_block(low)
     statement = _statement(low)
     place = shared_place(low, "remote" if "remote" in low.named else "addr")
     u32 = type_named("u32")
@@ -170,10 +179,18 @@ def lower_wait(low: Lowering) -> Control:
     by_parity = "phase_parity" in low.named
     wanted = low.source(low.named["phase_parity" if by_parity else "state"], type_named("u32" if by_parity else "u64"))
     target = low.target(low.named["wait_complete"], type_named("pred"))
+    nothing = [
+        (low.target(low.named[name], type_named(of)), np.zeros(1, dtype_of(type_named(of))))
+        for name, of in (("report_predicate", "pred"), ("report_value", "b8"))
+        if not isinstance(low.named.get(name), (NoneType, Sink))
+    ]
     acquires = "relaxed" not in statement.opcode.split(".")
 
     def put(wave: Wave, group: Group, answers: Array) -> None:
-        target(wave, wave.frame(group), group.index, answers)
+        frame = wave.frame(group)
+        target(wave, frame, group.index, answers)
+        for report, value in nothing:
+            report(wave, frame, group.index, value)
 
     def wait(wave: Wave, group: Group) -> list[Group]:
         frame = wave.frame(group)
@@ -191,6 +208,22 @@ def lower_wait(low: Lowering) -> Control:
         return wave.mbarriers.wait(group, barriers, phases, statement, lambda one, answers: put(wave, one, answers), acquires)
 
     return wait
+
+
+@execution("mbarrier", "mbarrier.check_layout")
+def lower_check_layout(low: Lowering) -> Run:
+    statement, place = _statement(low), shared_place(low)
+    target = low.target(low.named["p"], type_named("pred"))
+    wanted = int(low.match.value(".layout")[-1])
+
+    def run(wave: Wave, frame: Frame, index: Any) -> None:
+        threads = wave.indices(index)
+        answers = np.zeros(len(threads), np.bool_)
+        for barrier, where, _, _ in barriers_at(wave, place(wave, frame, index), threads, statement):
+            answers[where] = barrier is not None and barrier.layout == wanted
+        target(wave, frame, index, answers)
+
+    return run
 
 
 @semantics("mbarrier", "mbarrier.pending_count")

@@ -1,4 +1,4 @@
-"""`px.mbarrier`: barriers in shared memory that count arrivals and the bytes of copies (ISA 9.7.15.15)."""
+"""`px.mbarrier`: barriers in shared memory that count arrivals and the bytes of copies (ISA 9.7.15.16)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from ptxgen.tracing.views import View
 
 __all__ = ["MBarrier", "mbarrier"]
 
-_BYTES = 8  # an mbarrier is 8 bytes and aligned to them (ISA 9.7.15.15.1)
-_ARRIVALS = _UNDER_WAY = (1 << 20) - 1  # the most arrivals and bytes that one counts (ISA 9.7.15.15.2)
+_BYTES = 8  # an mbarrier is 8 bytes and aligned to them (ISA 9.7.15.16.1)
+_ARRIVALS = _UNDER_WAY = (1 << 20) - 1  # the most arrivals and bytes that one counts (ISA 9.7.15.16.3)
 
 
 class _Ring:
@@ -235,7 +235,7 @@ class MBarrier:
         one = ring.name if ring.stages == 1 else f"{ring.name}[{missing[0]}]"
         raise InstructionError(
             f"{one} is used, and nothing before initialises it",
-            rule="mbarrier.init makes the object; before it, the memory holds anything", section="9.7.15.15.3",
+            rule="mbarrier.init makes the object; before it, the memory holds anything", section="9.7.15.16.4",
             legal=f"{one}.init() in one thread and px.syncthreads(), before its first use",
             where=here(),
         )  # fmt: skip
@@ -247,7 +247,7 @@ class MBarrier:
             return
         raise InstructionError(
             f"{len(builder.active_threads())} threads run this", opcode=opcode,
-            rule=f"one thread {'initialises' if opcode.endswith('init') else 'ends'} an mbarrier", section="9.7.15.15.3",
+            rule=f"one thread {'initialises' if opcode.endswith('init') else 'ends'} an mbarrier", section="9.7.15.16.4",
             legal="with px.if_(px.tid.x == 0): ...",
             where=where,
         )  # fmt: skip
@@ -284,7 +284,7 @@ def _arrivals(count: Any, where: Where) -> Any:
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= _ARRIVALS:
         raise InstructionError(
             f"{count!r} is no number of arrivals", opcode="mbarrier.init", operand="count",
-            rule="a phase of an mbarrier expects 1 to 2^20 - 1 arrivals", section="9.7.15.15.2",
+            rule="a phase of an mbarrier expects 1 to 2^20 - 1 arrivals", section="9.7.15.16.3",
             legal="the number of threads (or warps) that arrive in each phase",
             where=where,
         )  # fmt: skip
@@ -299,14 +299,14 @@ def _transaction(bytes: Any) -> Any:
         raise InstructionError(
             f"{bytes} bytes are more than an mbarrier counts" if bytes > 0 else f"{bytes} is no number of bytes",
             opcode="mbarrier.expect_tx", operand="tx_count",
-            rule="an mbarrier counts at most 2^20 - 1 bytes under way", section="9.7.15.15.2",
+            rule="an mbarrier counts at most 2^20 - 1 bytes under way", section="9.7.15.16.3",
             legal="0 to 1048575; more phases, each with a part of the copies", where=here(),
         )  # fmt: skip
     if bytes % 4:
         raise InstructionError(
             f"no copies signal {bytes} bytes", opcode="mbarrier.expect_tx", operand="tx_count",
             rule="what signals an mbarrier moves whole words: bulk and tensor copies multiples of 16 bytes, st.async of 4",
-            section="9.7.15.15.5", legal="the bytes of all copies of the phase, what a tensor copy fills in included", where=here(),
+            section="9.7.15.16.6", legal="the bytes of all copies of the phase, what a tensor copy fills in included", where=here(),
         )  # fmt: skip
     return bytes
 
@@ -316,7 +316,7 @@ def _parity(parity: Any) -> Any:
     if isinstance(parity, int) and (isinstance(parity, bool) or parity not in (0, 1)):
         raise InstructionError(
             f"{parity!r} is no parity of a phase", opcode="mbarrier.try_wait", operand="phase_parity",
-            rule="a phase is named by its number modulo 2", section="9.7.15.15.16",
+            rule="a phase is named by its number modulo 2", section="9.7.15.16.19",
             legal="0, 1, or the phase of a px.pipeline_state", where=here(),
         )  # fmt: skip
     return parity
