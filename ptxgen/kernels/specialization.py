@@ -44,6 +44,7 @@ class Specialization:
 
     Attributes
     ----------
+    name : str
     constants : dict
         The values of its ``px.constexpr`` parameters.
     module : ir.Module
@@ -51,7 +52,9 @@ class Specialization:
     """
 
     def __init__(self, kernel: Kernel, traced: Trace, constants: Mapping[str, Any]) -> None:
-        self.kernel = kernel
+        # Not the kernel itself, which holds this: one that is made again and again would wait for the garbage collector.
+        self.name = kernel.name
+        self._grid, self._cooperative, self._programmatic = kernel.grid, kernel.cooperative, kernel.programmatic
         self.constants = dict(constants)
         self.module = traced.module
         self._traced = traced
@@ -62,7 +65,7 @@ class Specialization:
 
     def __repr__(self) -> str:
         constants = ", ".join(f"{name}={value!r}" for name, value in self.constants.items())
-        return f"<{self.kernel.name}({constants})>"
+        return f"<{self.name}({constants})>"
 
     # ---- text ----------------------------------------------------------------------------------------------------------
 
@@ -143,8 +146,8 @@ class Specialization:
                 block=self._traced.block,
                 shared_bytes=self._traced.dynamic_shared,
                 cluster=None if self._traced.cluster == (1, 1, 1) else self._traced.cluster,
-                cooperative=self.kernel.cooperative,
-                programmatic=self.kernel.programmatic,
+                cooperative=self._cooperative,
+                programmatic=self._programmatic,
                 line_map=lines,
                 on_host=self._run_on_host,
             )
@@ -153,7 +156,7 @@ class Specialization:
     def _grid_function(self) -> Any:
         from ptxgen.kernels.kernel import _call
 
-        grid = self.kernel.grid
+        grid = self._grid
         if not callable(grid):
             return grid
         names = self._traced.signature.dims
@@ -162,7 +165,7 @@ class Specialization:
     def __call__(self, *arguments: Any) -> None:
         """Run where the arguments live."""
         if not self._somewhere:
-            raise ArgumentError(f"{self.kernel.name}: no parameter is a tensor, so nothing says where to run; use .launch or .emulate")
+            raise ArgumentError(f"{self.name}: no parameter is a tensor, so nothing says where to run; use .launch or .emulate")
         self.runner(*arguments)
 
     def _run_on_host(self, bound: Any) -> None:
@@ -194,13 +197,13 @@ class Specialization:
         from ptxgen.runtime.launch import check_grid, dim3
 
         if bound.device is not None:
-            raise TraceError(f"{self.kernel.name}: the emulator runs on arrays in host memory", legal="pass NumPy arrays or CPU tensors")
+            raise TraceError(f"{self.name}: the emulator runs on arrays in host memory", legal="pass NumPy arrays or CPU tensors")
         if bound.empty:
             return EmulationResult((), 0, 0, 0)
         if self._read is None:
             self._read = self._module_with_lines()
         blocks = self.runner.grid(bound.dims) if grid is None else dim3(grid, "grid")
-        if check_grid(self.kernel.name, blocks):
+        if check_grid(self.name, blocks):
             return EmulationResult((), 0, 0, 0)
         return emulate(
             self._read,

@@ -174,6 +174,7 @@ def trace(
         ],
         {one.name: one.multiple_of for one in dims if one.multiple_of > 1},
     )
+    builder.forget()
     return Trace(ir.Module(version, (lowest,), items), signature, function.__name__, shared.dynamic_bytes, block, cluster)
 
 

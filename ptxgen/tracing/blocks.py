@@ -33,11 +33,13 @@ def close_region(builder: Builder, region: Region) -> None:
     parent = region.parent
     assert parent is not None
     builder.region = parent
+    region.numbered.clear()  # out of reach from here on, and no value is to hold itself
     builder.mutable = [one for one in builder.mutable if one.region is not region]
     for key, register in region.written.items():
         if register.region is not region:
             register.renew()
             parent.written[key] = register
+    region.written.clear()
 
 
 def branch(builder: Builder, label: str, where: Where, guard: ir.Guard | None = None, uniform: bool = False) -> None:

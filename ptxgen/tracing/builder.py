@@ -518,6 +518,13 @@ class Builder:
 
         finish(self)
 
+    def forget(self) -> None:
+        """Let go of all values when the trace is over: each holds its trace, and what holds itself waits for the garbage collector."""
+        for held in (self.values, self.lazy, self.holders, self.mutable, self.tiles, self.literals, self.tensor_maps):
+            held.clear()
+        self.root.numbered.clear()
+        self.root.written.clear()
+
     def value_of(self, symbol: Symbol) -> Value:
         """The traced value behind a symbol."""
         if symbol not in self.values and symbol in self.lazy:

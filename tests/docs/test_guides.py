@@ -100,7 +100,7 @@ def test_guide_runs_shows_what_it_prints_and_is_assembled(guide, tmp_path, monke
             at = found + len(piece)
     assert made, f"{guide.name} defines no kernel"
     for one in made:
-        assert one.kernel.name in assemble(one.ptx()).resources
+        assert one.name in assemble(one.ptx()).resources
 
 
 def test_commands_of_the_readme_succeed(tmp_path, monkeypatch, capsys):
