@@ -36,6 +36,10 @@ EARLY_LANDING = 1 / 16
 """How often, under a seed other than 0, copies land before anybody needs them."""
 
 
+NO_COMMIT = "cp.async.bulk.commit_group by {} is missing, so that no wait_group covers the copy"
+"""What a message says of a bulk copy that belongs to no closed group; of whom."""
+
+
 def rows(data: Array, unit: int) -> Array:
     """Bytes as rows of `unit`; a last, incomplete row is left out."""
     return data[: data.size // unit * unit].reshape(-1, unit)
@@ -311,9 +315,26 @@ class Copies:
                     self.land(copy, copy.open.copy())
         for copy in self.bulk.copies:
             if copy.reading is not None and self._wave.checks and not stuck:
-                told = "the block has exited while this copy reads its shared memory: cp.async.bulk.wait_group.read 0 is missing"
+                missing = "cp.async.bulk.wait_group.read 0 is missing"
+                if self._open_group(copy).any():
+                    missing = NO_COMMIT.format("its thread")
+                told = f"the block has exited while this copy reads its shared memory: {missing}"
                 self._wave.reports.add("in flight", told, copy.statement, self._wave.threads, copy.threads, subject="exit")
             self.land(copy, copy.open.copy())
+
+    def _open_group(self, copy: Copy) -> Array:
+        """For which of its threads no commit has closed the group of a bulk copy."""
+        assert copy.group is not None
+        found: Array = copy.group == self.bulk.committed[copy.threads]
+        return found
+
+    def uncommitted(self, statement: Instruction, among: Array) -> bool:
+        """Whether bulk copies by this statement in these threads (a mask), still reading, are in no group that a wait could cover."""
+        return any(
+            bool((self._open_group(copy) & among[copy.threads]).any())
+            for copy in self.bulk.copies
+            if copy.statement is statement and copy.reading is not None
+        )
 
     # ---- what memory asks ---------------------------------------------------------------------------------------------
 

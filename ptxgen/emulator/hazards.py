@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptxgen.emulator.asynchronous import Copies, Copy
+from ptxgen.emulator.asynchronous import NO_COMMIT, Copies, Copy
 from ptxgen.emulator.hazards_clocks import INITS, Clocks
 from ptxgen.emulator.hazards_global import Conflict, GlobalAccesses
 from ptxgen.emulator.mbarrier import MBarrier
@@ -603,10 +603,9 @@ class Hazards:
             other = int(clocks.cluster_of_row[row]) * clocks.slots + agent
             told = f"{size} at {name} {verb}, and nothing orders this after the {before} by {_spoken(statement)} in {self._warp(other)}"
             if stamp >> _CLOCK & _CLOCK_MASK == _READING:
-                told = (
-                    f"{size} at {name} {verb} while {_spoken(statement)} of {self._warp(other)} reads them:"
-                    f" {self._waits[id(statement)]} by that warp is missing"
-                )
+                told = f"{size} at {name} {verb} while {_spoken(statement)} of {self._warp(other)} reads them: "
+                no_commit = self._copies.uncommitted(statement, clocks.row == other)
+                told += NO_COMMIT.format("that warp") if no_commit else f"{self._waits[id(statement)]} by that warp is missing"
         affected = threads[lost.any(axis=1)]
         self._wave.reports.add("race", told, access.statement, self._wave.threads, affected, subject=f"{verb} {before}")
 

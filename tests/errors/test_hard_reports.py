@@ -170,6 +170,38 @@ def test_source_overwritten_before_the_wait():
 """)
 
 
+def test_store_that_no_commit_closes():
+    @px.kernel(grid=1, block=64, target="sm_90")
+    def kernel(A: px.Tensor((8,), b32, align=16)):
+        tile = px.shared(8, b32, align=16)
+        with px.if_(px.tid.x == 32):
+            for at in range(8):
+                px.ptx["st.shared.b32"](tile[at], at)
+            px.fence_proxy_async("shared::cta")
+            px.ptx["cp.async.bulk.global.shared::cta.bulk_group"](A, tile, 32)  # <- there
+            px.bulk_wait(0, read=True)
+            px.ptx["st.shared.b32"](tile[0], 7)  # <- here
+
+    reported(kernel, (np.zeros(8, np.uint32),), """
+<here>: st.shared.b32: race: 4 bytes at smem byte 0 are written while cp.async.bulk.global.shared::cta.bulk_group (<there>) of warp 1 of block 0 reads them: cp.async.bulk.commit_group by that warp is missing, so that no wait_group covers the copy (block 0, thread 32)
+""")
+
+
+def test_block_that_ends_before_a_commit():
+    @px.kernel(grid=1, block=1, target="sm_90")
+    def kernel(A: px.Tensor((8,), b32, align=16)):
+        tile = px.shared(8, b32, align=16)
+        for at in range(8):
+            px.ptx["st.shared.b32"](tile[at], at)
+        px.fence_proxy_async("shared::cta")
+        px.ptx["cp.async.bulk.global.shared::cta.bulk_group"](A, tile, 32)  # <- here
+        px.bulk_wait(0)
+
+    reported(kernel, (np.zeros(8, np.uint32),), """
+<here>: cp.async.bulk.global.shared::cta.bulk_group: in flight: the block has exited while this copy reads its shared memory: cp.async.bulk.commit_group by its thread is missing, so that no wait_group covers the copy (block 0, thread 0)
+""")
+
+
 def test_block_that_ends_before_its_store():
     @px.kernel(grid=1, block=1, target="sm_90")
     def kernel(A: px.Tensor((8,), b32, align=16)):
