@@ -9,11 +9,13 @@ from itertools import chain, product
 from typing import NamedTuple, Union
 
 from ptxgen.instructions.language import Entry, Rule
-from ptxgen.instructions.targets import FIRST_VERSION, Version, target_set
+from ptxgen.instructions.targets import Version
 from ptxgen.instructions.types import TYPES, Type, type_named
 from ptxgen.layouts.errors import PtxgenError
 
-__all__ = ["Bindings", "Form", "Slot", "condition", "count_expression", "forms", "parse_version", "tokens_of", "type_expression"]
+__all__ = [
+    "Bindings", "Form", "Slot", "condition", "count_expression", "forms", "parse_version", "predicate", "tokens_of", "type_expression",
+]  # fmt: skip
 
 Bindings = Mapping[str, Union[str, bool]]
 """Qualifier name -> its value (``".type": ".f32"``; a literal is bound to itself); operand name -> True where given."""
@@ -28,21 +30,37 @@ def tokens_of(opcode: str) -> tuple[str, ...]:
 # ---- conditions -------------------------------------------------------------------------------------------------------
 
 
+class Term(NamedTuple):
+    """``not .vec in .v2 .v4``: a name, the values that count (None: any), and whether it is negated."""
+
+    name: str
+    values: frozenset[str] | None
+    inverse: bool
+
+
 class Condition(NamedTuple):
-    """A compiled condition: `holds(bindings)`, and the operand names that it mentions."""
+    """A compiled condition: `holds(bindings)`, the operand names that it mentions, and its terms, alternative by alternative."""
 
     holds: Callable[[Bindings], bool]
     operands: frozenset[str]
+    alternatives: tuple[tuple[Term, ...], ...]
 
 
 @lru_cache(maxsize=None)
 def condition(text: str) -> Condition:
     """Compile a condition of the contract language (module docstring of `language`); the empty text always holds."""
     operands: set[str] = set()
-    alternatives = [
-        [_term(text, part, operands) for part in filter(None, (piece.strip() for piece in re.split(r"(?<!\S)and(?!\S)", alternative)))]
+    alternatives = tuple(
+        tuple(_term(text, part, operands) for part in filter(None, (piece.strip() for piece in re.split(r"(?<!\S)and(?!\S)", alternative))))
         for alternative in re.split(r"(?<!\S)or(?!\S)", text)
-    ]
+    )
+    return Condition(predicate(alternatives), frozenset(operands), alternatives)
+
+
+def predicate(alternatives: Sequence[Sequence[Term]]) -> Callable[[Bindings], bool]:
+    """Whether all terms of an alternative hold, as a function of the bindings."""
+    if len(alternatives) == 1 and len(alternatives[0]) < 2:
+        return _holds_alone(*alternatives[0])
 
     def holds(bindings: Bindings) -> bool:
         for terms in alternatives:
@@ -54,11 +72,21 @@ def condition(text: str) -> Condition:
                 return True
         return False
 
-    return Condition(holds, frozenset(operands))
+    return holds
 
 
-def _term(text: str, part: str, operands: set[str]) -> tuple[str, frozenset[str] | None, bool]:
-    """``not .vec in .v2 .v4`` -> (name, values or None, whether it is negated); an operand's name is noted in `operands`."""
+def _holds_alone(*terms: Term) -> Callable[[Bindings], bool]:
+    """What most conditions are, one term or none, without a loop."""
+    if not terms:
+        return lambda bindings: True
+    ((name, values, inverse),) = terms
+    if values is None:
+        return (lambda bindings: name not in bindings) if inverse else (lambda bindings: name in bindings)
+    return (lambda bindings: bindings.get(name) not in values) if inverse else (lambda bindings: bindings.get(name) in values)
+
+
+def _term(text: str, part: str, operands: set[str]) -> Term:
+    """Read one term; an operand's name is noted in `operands`."""
     body = part.removeprefix("not ")
     name, _, listed = body.partition(" in ")
     name = name.strip()
@@ -69,7 +97,7 @@ def _term(text: str, part: str, operands: set[str]) -> tuple[str, frozenset[str]
         raise PtxgenError(f"contract condition {text!r}: cannot read the term {part!r}")
     if not name.startswith("."):
         operands.add(name)
-    return name, frozenset(listed.split()) if listed else None, inverse
+    return Term(name, frozenset(listed.split()) if listed else None, inverse)
 
 
 # ---- types ------------------------------------------------------------------------------------------------------------
@@ -139,9 +167,6 @@ def _factor(text: str, factor: str) -> Callable[[Bindings], int]:
     if called and called[1] == "bits":
         of = type_expression(called[2])
         return lambda bindings: of(bindings).bits
-    if called and called[1] in ("kept", "group"):
-        ratio, side = called[2], ("kept", "group").index(called[1])
-        return lambda bindings: int(str(bindings[ratio]).split(":")[side - 2])
     if called and called[1] in ("kept", "group"):
         ratio, side = called[2], ("kept", "group").index(called[1])
         return lambda bindings: int(str(bindings[ratio]).split(":")[side - 2])
@@ -281,7 +306,8 @@ class Form:
         opcode, _, operands = syntax.rstrip(";").strip().partition(" ")
         self.head = re.match(r"\w+", opcode)[0]  # type: ignore[index]
         self.elements = _parse_opcode(opcode[len(self.head) :], choices, syntax)
-        self.words = frozenset(word for _, values, _ in _qualifiers(self.elements, False) for value in values for word in tokens_of(value)[1:])
+        values = chain.from_iterable(values for _, values, _ in _qualifiers(self.elements, False))
+        self.words = frozenset(word for value in values for word in tokens_of(value)[1:])
         self.operand_lists = _operand_lists(operands)
         self.required = frozenset.intersection(*(_operand_names(slots) for slots in self.operand_lists))
         literal_types = [part for part in _OPCODE_PART.findall(opcode) if part[1:] in TYPES and part not in choices]
@@ -499,15 +525,3 @@ def broken_rules(entry: Entry, bindings: Bindings, *, operands_known: bool) -> I
 def parse_version(text: str) -> Version:
     major, minor = text.split(".")
     return int(major), int(minor)
-
-
-def availability(form: Form, bindings: Bindings) -> tuple[Version, frozenset[str]]:
-    """The first PTX version of a variant, and the targets that have it."""
-    known = {**bindings, **dict.fromkeys(form.required, True)}
-    version: Version = (1, 0)
-    targets = frozenset(FIRST_VERSION)
-    for since in form.entry.since:
-        if condition(since.when).holds(known):
-            version = max(version, parse_version(since.ptx))
-            targets &= target_set(since.targets)
-    return version, targets

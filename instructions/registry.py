@@ -12,7 +12,6 @@ from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.grammar import (
     Bindings,
     Form,
-    availability,
     broken_rules,
     condition,
     count_expression,
@@ -22,6 +21,7 @@ from ptxgen.instructions.grammar import (
     type_expression,
 )
 from ptxgen.instructions.language import Entry
+from ptxgen.instructions.matching import Readings, availability
 from ptxgen.instructions.targets import Version
 from ptxgen.instructions.types import TYPES, Type
 
@@ -109,6 +109,11 @@ def _forms_of(head: str) -> tuple[Form, ...]:
 
 
 @lru_cache(maxsize=None)
+def _readings_of(head: str) -> Readings:
+    return Readings(_forms_of(head))
+
+
+@lru_cache(maxsize=None)
 def mnemonics() -> frozenset[str]:
     """The first words of all opcodes."""
     return frozenset(chain.from_iterable(FAMILIES.values()))
@@ -163,13 +168,10 @@ class Match:
 @lru_cache(maxsize=None)
 def _lookup(opcode: str) -> tuple[Match, ...] | InstructionError:
     tokens = tokens_of(opcode)
-    candidates = [(form, bound) for form in _forms_of(tokens[0]) for bound in form.matches(tokens)]
-    legal = tuple(
-        Match(opcode, form, bound) for form, bound in candidates if not any(broken_rules(form.entry, bound, operands_known=False))
-    )
+    legal, broken = _readings_of(tokens[0]).of(tokens)
     if legal:
-        return legal
-    return _refusal(opcode, tokens, candidates)
+        return tuple([Match(opcode, form, bound) for form, bound in legal])
+    return _refusal(opcode, tokens, broken)
 
 
 def lookup(opcode: str) -> tuple[Match, ...]:
@@ -188,7 +190,7 @@ def lookup(opcode: str) -> tuple[Match, ...]:
 
 def forget() -> None:
     """Look again at `FAMILIES` and their modules: see `ptxgen.instructions.added`."""
-    for found in (family_entries, _forms_of, mnemonics, _lookup):
+    for found in (family_entries, _forms_of, _readings_of, mnemonics, _lookup):
         found.cache_clear()
 
 

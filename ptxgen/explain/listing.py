@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from ptxgen.emulator.semantics.table import lookup_semantics
 from ptxgen.explain.facts import mnemonic_of
 from ptxgen.instructions.errors import InstructionError
-from ptxgen.instructions.grammar import Form, availability, forms, parse_version
+from ptxgen.instructions.grammar import Form, forms, parse_version
 from ptxgen.instructions.language import Entry
+from ptxgen.instructions.matching import availability
 from ptxgen.instructions.registry import entries
 from ptxgen.instructions.targets import FIRST_VERSION, Version, order, spelled, target_set
 

@@ -10,7 +10,8 @@ from ptxgen.cli import main
 from ptxgen.emulator.semantics.table import gaps
 from ptxgen.explain import records
 from ptxgen.instructions.errors import InstructionError
-from ptxgen.instructions.grammar import availability, forms
+from ptxgen.instructions.grammar import forms
+from ptxgen.instructions.matching import availability
 from ptxgen.instructions.registry import entries
 
 ALL = list(records())
