@@ -48,6 +48,7 @@ _HOMES: dict[str, str] = {
     ),
     "range": "ptxgen.tracing.control:range_",
     **dict.fromkeys(("ptx", "sink"), "ptxgen.tracing.raw"),
+    **dict.fromkeys(("part", "negated"), "ptxgen.tracing.marks"),
     "mbarrier": "ptxgen.tracing.handles.mbarriers",
     "pipeline_state": "ptxgen.tracing.handles.pipeline",
     **dict.fromkeys(

@@ -85,6 +85,8 @@ from ptxgen.tracing.handles.tensor_memory import tcgen05_commit as tcgen05_commi
 from ptxgen.tracing.handles.tensor_memory import tcgen05_fence as tcgen05_fence
 from ptxgen.tracing.handles.tensor_memory import tcgen05_wait as tcgen05_wait
 from ptxgen.tracing.handles.tensor_memory import tensor_memory as tensor_memory
+from ptxgen.tracing.marks import negated as negated
+from ptxgen.tracing.marks import part as part
 from ptxgen.tracing.module_data import const as const
 from ptxgen.tracing.module_data import global_ as global_
 from ptxgen.tracing.raw import ptx as ptx
@@ -134,6 +136,7 @@ e2m3x2: Type
 e2m1x2: Type
 e4m3x4: Type
 e5m2x4: Type
+ue8m0x4: Type
 e3m2x4: Type
 e2m3x4: Type
 e2m1x4: Type

@@ -259,6 +259,7 @@ class Builder:
         self.unentered: list[Any] = []  # blocks that were made and not yet entered by their with statement
         self.broken: Where | None = None  # the block that an exception left
         self.registers: defaultdict[str, list[ir.Reg]] = defaultdict(list)
+        self.parts: list[tuple[ir.Reg, ir.Reg]] = []  # a selected part of a register, and the register
         self.droppable: set[str] = set()
         self.literals: dict[Hashable, Any] = {}  # constants that are immediates, by type and number
         self._needed: set[Match] = set()  # what `need` has taken note of

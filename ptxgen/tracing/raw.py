@@ -24,6 +24,7 @@ from ptxgen.tracing.access import check_access, check_piece, has_size, sized_ope
 from ptxgen.tracing.builder import Builder, Value, current, given_register
 from ptxgen.tracing.knowledge import attach
 from ptxgen.tracing.literals import is_number, literal
+from ptxgen.tracing.marks import Marked, marked
 from ptxgen.tracing.mixed import no_scalar
 from ptxgen.tracing.provenance import Where, here
 from ptxgen.tracing.registers import Register
@@ -136,7 +137,7 @@ class Opcode:
             instruction demands), tuples for vectors, views or ``(base, offset)`` or a 32- or 64-bit scalar for addresses, `px.sink`.
         pred : predicate, optional
             Guards the instruction: ``@p``; a negated predicate (``pred=~p``) is written ``@!p``.
-        out : Register, tuple of Register, or `px.sink`, optional
+        out : Register, `px.part` of one, tuple of Register, or `px.sink`, optional
             Where results go. Without it they are fresh, and an instruction with `pred` that has results needs it.
 
         Returns
@@ -373,8 +374,11 @@ def _given_result(
         if one is sink:
             parts.append(_SINK)
             continue
-        (register,) = _mutable(builder, one, "out=", where)
+        (register,) = _mutable(builder, one.value if isinstance(one, Marked) else one, "out=", where)
         written.append(register)
+        if isinstance(one, Marked):
+            parts.append(marked(builder, one, where))
+            continue
         parts.append((register.operand, given_register(register.operand, register.type)))  # type: ignore[arg-type]
     return _joined(slot, parts, match.entry.operands[slot.name].braced)
 
@@ -417,6 +421,8 @@ def _input(builder: Builder, match: Match, slot: Slot, given: Any, where: Where)
 
 
 def _scalar(builder: Builder, match: Match, contract: language.Operand | None, given: Any, where: Where) -> Described:
+    if isinstance(given, Marked):
+        return marked(builder, given, where)
     if isinstance(given, Value):
         return operand(builder, given, where, negatable=contract is not None and contract.negatable)
     if isinstance(given, (tuple, list)):

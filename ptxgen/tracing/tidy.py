@@ -46,7 +46,7 @@ def _registers(operands: Iterable[ir.Operand], found: list[ir.Reg]) -> None:
                 _registers(operand.items, found)
         elif isinstance(operand, ir.Pair):
             _registers((operand.first, operand.second), found)
-        elif isinstance(operand, ir.Not):
+        elif isinstance(operand, (ir.Not, ir.Neg)):
             found.append(operand.reg)
 
 
@@ -105,4 +105,6 @@ def _renumber(builder: Builder, named: list[str]) -> None:
         for number, register in enumerate(kept):
             register.name = f"{prefix}{number}"
         counts[prefix] = len(kept)
+    for part, register in builder.parts:
+        part.name = register.name
     builder.count(counts)
