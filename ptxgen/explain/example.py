@@ -120,7 +120,10 @@ class _Writer:
         if contract.kind == "immediate" or (contract.values is not None and match.allows(contract.immediate) and has_constants(demanded)):
             constants = [str(allowed[0] if (allowed := allowed_values(contract, index)) else 0) for index in range(count)]
             return f"{{{', '.join(constants)}}}" if count > 1 or contract.braced else constants[0]
-        registers = [self._register(contract, demanded) for _ in range(count)]
+        types = [demanded] * count
+        if contract.first and count > 1:
+            types[0] = match.type(contract.first)
+        registers = [self._register(contract, one) for one in types]
         return f"{{{', '.join(registers)}}}" if count > 1 or contract.braced else registers[0]
 
     def _register(self, contract: Operand, demanded: Type) -> str:
@@ -135,7 +138,7 @@ class _Writer:
     def _address(self, contract: Operand) -> str:
         space = self._match.value(contract.space) if contract.space.startswith(".") else contract.space
         base = space.partition("::")[0]
-        if base in ("shared", "local"):
+        if base in ("shared", "local") and contract.named:
             name = _VARIABLES[base] + "x" * sum(one.startswith(f".{base} ") for one in self._declarations)
             self._declarations.append(f".{base} .align {max(32, contract.align)} .b8 {name}[64];")
             return f"[{name}]"
@@ -144,7 +147,7 @@ class _Writer:
             return "[table]"
         if base == "param":
             return self._parameter(space, contract.role)
-        return f"[{self._register(contract, TYPES['u32' if base == 'tensor' else 'u64'])}]"
+        return f"[{self._register(contract, TYPES['b32' if base in ('tensor', 'fabric', 'shared') else 'b64'])}]"
 
     def _parameter(self, space: str, role: str) -> str:
         if role == "out":

@@ -7,11 +7,13 @@ from itertools import groupby
 from typing import Any, NamedTuple, Union
 
 from ptxgen.explain.example import Example, example_of
+from ptxgen.explain.fragments import fragments
 from ptxgen.explain.nearest import nearest_opcodes
 from ptxgen.instructions.checking import NAMED, legal_operand
 from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.grammar import Choice, Element, Slot, broken_rules, condition, forms
 from ptxgen.instructions.language import Entry, Operand
+from ptxgen.instructions.operand_words import OPERANDS
 from ptxgen.instructions.registry import Match, entries, lookup
 from ptxgen.instructions.targets import spelled
 from ptxgen.instructions.tiles import Atom, Tile, atom_shape, evaluate_names
@@ -41,11 +43,17 @@ class Qualifier(NamedTuple):
 
 
 class OperandFacts(NamedTuple):
-    """One operand; `takes` says what may stand there, `view` the shape that `px.tile.apply` takes there."""
+    """One operand.
+
+    `takes` says what may stand there, `meaning` what it is for, `holds` where elements that threads hold together (or the fields of a
+    descriptor) are, `view` the shape that `px.tile.apply` takes there.
+    """
 
     name: str
     role: str
     takes: str
+    meaning: str
+    holds: str
     optional: bool
     alignment: int | None
     view: str | None
@@ -220,10 +228,11 @@ def _goes(bindings: Mapping[str, str | bool], entry: Entry) -> bool:
 
 
 def _operands(match: Match) -> Iterator[OperandFacts]:
+    holds = dict(fragments(match))
     for slot in _all_slots(match):
         for name in (slot.name, slot.second, *slot.inner):
             if name:
-                yield _operand(match, name, match.entry.operands[name])
+                yield _operand(match, name, match.entry.operands[name], holds)
 
 
 def _all_slots(match: Match) -> tuple[Slot, ...]:
@@ -238,7 +247,7 @@ def slots_allowed(match: Match, slots: tuple[Slot, ...]) -> bool:
     return not any(True for _ in broken_rules(match.entry, {**match.bindings, **dict.fromkeys(names, True)}, operands_known=True))
 
 
-def _operand(match: Match, name: str, contract: Operand) -> OperandFacts:
+def _operand(match: Match, name: str, contract: Operand, holds: Mapping[str, str]) -> OperandFacts:
     optional = name not in match.form.required and not _needed(match, name)
     alignment = view = None
     if contract.kind == "address" and contract.type:
@@ -249,7 +258,8 @@ def _operand(match: Match, name: str, contract: Operand) -> OperandFacts:
     if tile is not None:
         sized = "(*group, *repeat, elements of one copy)" if tile.sized and contract.kind == "address" else None
         view = _atom_view(tile, tile.atoms[name], match) if name in tile.atoms else sized
-    return OperandFacts(name, contract.role, legal_operand(match, contract, name), optional, alignment, view)
+    meaning = match.entry.meaning.get(name) or OPERANDS.get(name, "")
+    return OperandFacts(name, contract.role, legal_operand(match, contract, name), meaning, holds.get(name, ""), optional, alignment, view)
 
 
 def _atom_view(tile: Tile, atom: Atom, match: Match) -> str:

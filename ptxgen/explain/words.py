@@ -44,6 +44,7 @@ def _explanation(answer: Explanation) -> Iterator[str]:
     yield from _section("qualifiers", [line for one in chosen for line in _chosen(one)])
     yield from _section("could be added", [f"{' '.join(one.others)}{f': {one.meaning}' if one.meaning else ''}" for one in added])
     yield from _section("operands", [_operand(one) for one in answer.operands])
+    yield from _section("where their elements are", [f"{one.name}: {one.holds}" for one in answer.operands if one.holds])
     yield from _section("rules", [f"{one.says} (PTX ISA {one.section})" for one in answer.rules])
     yield ""
     yield f"issued by: {_ISSUERS.get(answer.issuer, answer.issuer)}"
@@ -83,7 +84,8 @@ def _chosen(one: Qualifier) -> Iterator[str]:
 def _operand(one: OperandFacts) -> str:
     aligned = f", aligned to {one.alignment} bytes" if one.alignment and one.alignment > 1 else ""
     optional = ", may be left out" if one.optional else ""
-    return f"{one.name} ({_ROLES[one.role]}{optional}): {one.takes}{aligned}"
+    meaning = f". {one.meaning}" if one.meaning else ""
+    return f"{one.name} ({_ROLES[one.role]}{optional}): {one.takes}{aligned}{meaning}"
 
 
 def _tile(answer: Explanation) -> Iterator[str]:

@@ -10,6 +10,7 @@ from ptxgen.explain import Example, example_of
 from ptxgen.explain.facts import mnemonic_of
 from ptxgen.instructions.grammar import Choice, Element, Form, forms
 from ptxgen.instructions.language import Entry, Operand
+from ptxgen.instructions.operand_words import OPERANDS
 from ptxgen.instructions.registry import FAMILIES, Match, family_entries
 from ptxgen.instructions.targets import spelled, target_set
 
@@ -54,8 +55,11 @@ def _entry(entry: Entry) -> Iterator[str]:
     yield from (f"{line};" for line in listed if line)
     yield "```"
     yield from _table(("qualifier", "what it does"), [(f"`{name}`", text) for name, text in _meanings(entry)])
-    operands = [(f"`{name}`", _ROLES[contract.role], _takes(contract)) for name, contract in entry.operands.items()]
-    yield from _table(("operand", "is", "takes"), operands)
+    operands = [
+        (f"`{name}`", _ROLES[contract.role], _takes(contract), entry.meaning.get(name) or OPERANDS.get(name, ""))
+        for name, contract in entry.operands.items()
+    ]
+    yield from _table(("operand", "is", "takes", "meaning"), operands)
     if entry.rules:
         yield ""
         said = dict.fromkeys((rule.says, rule.section or entry.section) for rule in entry.rules)

@@ -143,7 +143,7 @@ def test_two_instructions_of_one_spelling() -> None:
     assert names == ["mov", "mov (pack and unpack)"]
 
 
-@pytest.mark.parametrize("mnemonic", sorted(mnemonics() - {"bra", "ret", "exit", "call"}))
+@pytest.mark.parametrize("mnemonic", sorted(mnemonics() - {"bra", "ret", "exit", "call", "brkpt", "pmevent", "trap"}))
 def test_a_mnemonic_alone_gives_an_overview(mnemonic: str) -> None:
     answer = explain(mnemonic)
     assert isinstance(answer, Overview)
@@ -190,3 +190,31 @@ def test_a_component_of_a_special_register() -> None:
     assert (facts["register"], facts["type"], facts["largest"], facts["below"]) == ("%tid.z", "u32", {".z": 63}, "%ntid")
     with pytest.raises(PtxgenError, match="nearest: %tid"):
         explain_register("%tidd")
+
+
+@pytest.mark.parametrize("kind, k", [("f16", 16), ("bf16", 8), ("s8", 32)])
+def test_fragments_of_a_product_are_where_the_isa_puts_them(kind, k):
+    """Thread 5 has group 1 and place 1 in it: rows 1 and 9, and of every four words of a row the second (ISA "Matrix fragments")."""
+    result = "s32" if kind == "s8" else "f32"
+    opcode = f"mma.sync.aligned.m16n8k{k}.row.col.{result}.{kind}.{kind}.{result}"
+    (explained,) = explain(opcode)
+    said = {one.name: one.holds.partition("thread 5 has ")[2] for one in explained.operands}
+    each = {"f16": 2, "bf16": 2, "s8": 4}[kind]
+
+    def word(row, number):
+        return " ".join(f"({row}, {4 * each * number + each + at})" for at in range(each))
+
+    words = k // (4 * each)
+    a = [word(row, number) for number in range(words) for row in (1, 9)]
+    assert said["a"] == "; ".join(f"register {at}: {one}" for at, one in enumerate(a))
+    assert said["b"] == "; ".join(f"register {number}: {word(1, number)}" for number in range(words))
+    assert said["d"] == "register 0: (1, 2); register 1: (1, 3); register 2: (9, 2); register 3: (9, 3)"
+
+
+def test_descriptors_are_taken_apart():
+    (with_shared, *_) = explain("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
+    (said,) = [one.holds for one in with_shared.operands if one.name == "b_desc"]
+    assert "bits 16-29 the leading-dimension byte offset / 16" in said and "bits 62-63 the swizzle: 0 for none, 3 for 32 bytes" in said
+    (product,) = explain("tcgen05.mma.cta_group::1.kind::tf32")
+    (said,) = [one.holds for one in product.operands if one.name == "idesc"]
+    assert "from bit 7 the type of a_desc or a_tmem: 2 for tf32" in said and "from bit 17 n // 8; from bit 24 m // 16" in said

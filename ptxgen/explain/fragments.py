@@ -1,0 +1,93 @@
+"""Where the elements of an operand are that several threads hold together, or that hardware finds by itself: in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ptxgen.instructions.descriptors import Descriptor
+from ptxgen.instructions.grammar import condition
+from ptxgen.instructions.registry import Match
+from ptxgen.instructions.tiles import Atom, Field, atom_layout, evaluate_names
+from ptxgen.layouts.layout import Layout
+
+__all__ = ["fragments"]
+
+_EXAMPLE = 5  # the thread that is shown: no corner case
+_SHOWN = 4  # of its registers
+
+_FIELDS = {
+    "start": "the matrix's shared address / 16",
+    "lead": "the leading-dimension byte offset / 16",
+    "stride": "the stride byte offset / 16",
+    "base": "the base offset",
+    "mode": "the swizzle",
+}
+
+
+def fragments(match: Match) -> Iterator[tuple[str, str]]:
+    """(operand, where its elements are), for each operand whose contract says so.
+
+    Extents that views give, as those of tcgen05.mma, stay names.
+    """
+    tile = match.entry.tile
+    if tile is None or not condition(tile.when).holds(match.bindings):
+        return
+    names = {} if tile.extents else evaluate_names(tile, match)
+    for operand, atom in tile.atoms.items():
+        if atom.descriptor is not None:
+            yield operand, _descriptor(atom.descriptor)
+        elif atom.place in ("registers", "memory") and atom.layout and names:
+            yield operand, _held(atom_layout(atom, names, match), atom, operand, match)
+    for operand, implied in tile.implied.items():
+        if isinstance(implied, tuple):
+            yield operand, "; ".join(_field(one) for one in implied if condition(one.when).holds(match.bindings))
+
+
+def _held(layout: Layout, atom: Atom, operand: str, match: Match) -> str:
+    """The layout, and what one thread has."""
+    spelled = repr(layout).removeprefix("Layout(").removesuffix(")")
+    table = layout.table()
+    thread = np.broadcast_to(table.thread, layout.shape) if table.thread is not None else np.zeros(layout.shape, int)  # type: ignore[arg-type]
+    number = min(_EXAMPLE, int(thread.max()))
+    positions = np.broadcast_to(table.m, layout.shape)  # type: ignore[arg-type]
+    places = np.argwhere(thread == number)
+    order = np.argsort(positions[tuple(places.T)], kind="stable")
+    if atom.place == "memory":
+        first = tuple(map(int, places[order[0]]))
+        return f"{spelled}: lane {number} gives the address of {first} and what follows it"
+    each = max(1, match.type(match.entry.operands[operand].type).bits // match.type(atom.element).element.bits)
+    groups: dict[int, list[str]] = {}
+    for at in order:
+        place = tuple(map(int, places[at]))
+        groups.setdefault(int(positions[place]) // each, []).append(str(place))
+    shown = "; ".join(f"register {one}: {' '.join(found)}" for one, found in list(groups.items())[:_SHOWN])
+    return f"{spelled}: thread {number} has {shown}{'; ...' if len(groups) > _SHOWN else ''}"
+
+
+def _descriptor(of: Descriptor) -> str:
+    """The bit fields of a matrix descriptor."""
+    fields = [f"bits {_bits(low, width)} {_FIELDS[name]}" for name, (low, width) in of.fields.items() if name != "mode"]
+    low, width = of.fields["mode"]
+    modes = ", ".join(f"{code} for {f'{span} bytes' if span else 'none'}" for span, code in sorted(of.modes.items()))
+    always = f"; always {of.constant:#x}" if of.constant else ""
+    return f"{'; '.join(fields)}; bits {_bits(low, width)} the swizzle: {modes}{always}"
+
+
+def _bits(low: int, width: int) -> str:
+    return f"{low}-{low + width - 1}" if width > 1 else str(low)
+
+
+def _field(one: Field) -> str:
+    """Some bits of a constant."""
+    kind, _, of = one.source.partition("(")
+    of = of.rstrip(")")
+    if kind in ("type", "types"):
+        codes = ", ".join(f"{code} for {name}" for name, code in one.codes.items())
+        return f"from bit {one.low} the type of {' or '.join(of.split())}: {codes}"
+    if kind == "major":
+        return f"bit {one.low}: 1 where {of} is MN-major"
+    if kind == "inside":
+        return f"from bit {one.low} the bytes from the column that {of} names to where it begins"
+    return f"from bit {one.low} {one.source}"
