@@ -126,8 +126,7 @@ def _bind(
             bound = [made[slot.name] for slot in slots]
             given = [one.given() for one in bound]
             checked = check_as(match, slots, given) if parameters else check(match.opcode, given)
-            builder.need(checked.match)
-            builder.need_blocks(checked)
+            builder.need(checked)
             return bound
         except (InstructionError, TraceError) as error:
             complaints.append((_placed(match, slots, values), error))

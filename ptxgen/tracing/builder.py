@@ -154,9 +154,10 @@ class Value:
 
     def described(self) -> tuple[ir.Operand, Given]:
         """The operand, and how the check sees it: the same as long as the operand is the same."""
-        found = self._described
-        if found is None or found[0] is not self.operand:
-            found = self._described = self.operand, given_value(self)
+        found, operand = self._described, self.operand
+        if found is None or found[0] is not operand:
+            given = given_register(operand, self.type) if operand.__class__ is ir.Reg else given_value(self)
+            found = self._described = operand, given
         return found
 
 
@@ -262,7 +263,7 @@ class Builder:
         self.parts: list[tuple[ir.Reg, ir.Reg]] = []  # a selected part of a register, and the register
         self.droppable: set[str] = set()
         self.literals: dict[Hashable, Any] = {}  # constants that are immediates, by type and number
-        self._needed: set[Match] = set()  # what `need` has taken note of
+        self._plain: set[Match] = set()  # instructions that were emitted, and whose operands say nothing about threads and blocks
         self._active: dict[tuple[int, ...], tuple[list[np.ndarray], np.ndarray]] = {}  # active threads, by the identities of the masks
         self._counts: dict[str, int] = {}
         self._labels: dict[str, int] = {}
@@ -359,7 +360,7 @@ class Builder:
         guard: ir.Guard | None = None,
         where: Any = None,
         into: list[ir.Statement] | None = None,
-    ) -> Checked:
+    ) -> None:
         """Check one instruction against its contract and append it.
 
         Parameters
@@ -376,12 +377,15 @@ class Builder:
             Placed at the user's line.
         """
         target = self.body if into is None else into
+        parts, described = zip(*operands) if operands else ((), ())
         try:
-            checked = check(opcode, [given for _, given in operands])
-            self.need(checked.match)
-            self.need_blocks(checked)
-            if takes_lanes(checked.match):
-                check_lanes(self, checked, guard is not None)
+            checked = check(opcode, described)
+            if checked.match not in self._plain:
+                self.need(checked)
+                if takes_lanes(checked.match):
+                    check_lanes(self, checked, guard is not None)
+                elif _SEVERAL not in checked.match.opcode:
+                    self._plain.add(checked.match)
         except InstructionError as error:
             raise error.at(where or here()) from None
         if target is self.prologue:  # ours: no single line of the user's made it
@@ -390,8 +394,7 @@ class Builder:
                 self.droppable.add(operands[0][0].name)
         else:
             where = where or here()
-        target.append(ir.Instruction(opcode, tuple([operand for operand, _ in operands]), guard, where))
-        return checked
+        target.append(ir.Instruction(opcode, parts, guard, where))
 
     def require(self, version: Version, targets: frozenset[str], what: str, section: str) -> None:
         """Take note of a version and targets that something other than an instruction needs."""
@@ -406,10 +409,9 @@ class Builder:
         self.targets &= targets
         self.version = max(self.version, version)
 
-    def need(self, match: Match) -> None:
-        """Take note of the version and targets of an instruction; refuse it where the kernel's target does not have it."""
-        if match in self._needed:
-            return
+    def need(self, checked: Checked) -> None:
+        """Take note of the version and targets of an instruction; refuse it where the kernel's target or cluster does not have it."""
+        match = checked.match
         if self.target is not None and self.target not in match.targets:
             raise InstructionError(
                 f"does not exist on {self.target}, the target of this kernel",
@@ -428,13 +430,12 @@ class Builder:
             )
         self.targets = both
         self.version = max(self.version, match.version)
-        self._needed.add(match)
+        if _SEVERAL in match.opcode:
+            self._check_blocks(checked)
 
-    def need_blocks(self, checked: Checked) -> None:
+    def _check_blocks(self, checked: Checked) -> None:
         """Refuse an instruction that names blocks which the kernel's cluster does not have."""
         match = checked.match
-        if _SEVERAL not in match.opcode:
-            return
         blocks = prod(self.cluster)
         if blocks == 1:
             raise InstructionError(

@@ -34,7 +34,7 @@ def call(builder: Builder, function: str, arguments: Sequence[Value], results: S
         address = ir.Address(ir.Sym(name)), Given("address", f"[{name}]", space="param")
         builder.emit(f"st.param.{parameter_type(value.type)}", [address, value.described()], into=body, where=where)
     checked = check("call", [*[Given("list", "()")] * bool(results), Given("symbol", function), Given("list", "()")])
-    builder.need(checked.match)
+    builder.need(checked)
     body.append(ir.Call("call", ir.Sym(function), answers, tuple(map(ir.Sym, names)), where=where))
     found = []
     for type, offset in zip(results, result_offsets(results)):

@@ -62,6 +62,12 @@ class _Reading(NamedTuple):
         For each result the types of its registers.
     changed : frozenset of int
         Inputs that are read and then written.
+    scalars : frozenset of int
+        Inputs that are one value each, no address and no pair.
+    several : bool
+        Whether there is more than one result.
+    sized, together, aligned : bool
+        Whether an operand says how many bytes are moved; whether several threads issue it as one, and whether all of them must come.
     """
 
     match: Match
@@ -70,6 +76,11 @@ class _Reading(NamedTuple):
     inputs: tuple[int, ...]
     types: tuple[tuple[Type, ...], ...]
     changed: frozenset[int]
+    scalars: frozenset[int]
+    several: bool
+    sized: bool
+    together: bool
+    aligned: bool
 
 
 _NAMES = ("label", "function", "branch targets", "call targets")
@@ -91,7 +102,11 @@ def _readings(opcode: str) -> tuple[_Reading, ...]:
             inputs = tuple(at for at in range(len(slots)) if at not in results and at not in dropped)
             types = tuple(_result_types(match, slots[at]) for at in results)
             changed = frozenset(at for at in inputs if _is_changed(match, slots[at]))
-            found.append(_Reading(match, slots, results, inputs, types, changed))
+            scalars = frozenset(at for at in inputs if not slots[at].second and not _is_address(match, slots[at]))
+            several = len(results) > 1 or any(slots[at].second or len(each) > 1 for at, each in zip(results, types))
+            together = match.entry.issuer != "thread"
+            aligned = match.entry.issuer in ("warp", "warpgroup") and ".aligned" in opcode
+            found.append(_Reading(match, slots, results, inputs, types, changed, scalars, several, has_size(match), together, aligned))
     return tuple(found)
 
 
@@ -109,6 +124,11 @@ def _is_result(match: Match, slot: Slot) -> bool:
 def _is_changed(match: Match, slot: Slot) -> bool:
     contract = match.entry.operands.get(slot.name)
     return contract is not None and contract.role == "inout" and contract.kind != "address" and not slot.bracket
+
+
+def _is_address(match: Match, slot: Slot) -> bool:
+    contract = match.entry.operands.get(slot.name)
+    return slot.bracket or (contract is not None and contract.kind == "address")
 
 
 class Opcode:
@@ -289,8 +309,6 @@ def _check_same(builder: Builder, match: Match, name: str, given: Any) -> None:
 
 def _check_issuers(builder: Builder, opcode: str, match: Match, where: Where) -> None:
     """Refuse an instruction that all threads of a warp or warpgroup execute together where the guards may part them."""
-    if match.entry.issuer not in ("warp", "warpgroup") or ".aligned" not in opcode:
-        return
     if builder.divergence() is None and len(builder.active_threads()) == builder.threads:
         return  # also where the block's last warp is no whole one
     from ptxgen.tile.group import Group  # the tile engine's account of who issues what
@@ -304,25 +322,27 @@ def _check_issuers(builder: Builder, opcode: str, match: Match, where: Where) ->
 def _emit_as(
     builder: Builder, opcode: str, reading: _Reading, given: tuple[Any, ...], guard: ir.Guard | None, out: Any, where: Where
 ) -> Any:
-    described = [_SINK] * len(reading.slots)
-    together = reading.match.entry.issuer != "thread"
+    match, slots = reading.match, reading.slots
+    described = [_SINK] * len(slots)
     written: list[Register] = []
     for at, one in zip(reading.inputs, given):
-        slot = reading.slots[at]
-        described[at] = _input(builder, reading.match, slot, one, where)
-        if together:
-            _check_same(builder, reading.match, slot.name, one)
+        if at in reading.scalars and isinstance(one, Value):
+            described[at] = operand(builder, one, where, negatable=match.entry.operands[slots[at].name].negatable)
+        else:
+            described[at] = _input(builder, match, slots[at], one, where)
+        if reading.together:
+            _check_same(builder, match, slots[at].name, one)
         if at in reading.changed:
-            written.extend(_mutable(builder, one, f"operand {slot.name}", where))
+            written.extend(_mutable(builder, one, f"operand {slots[at].name}", where))
     results: list[Scalar] = []
     for at, types in zip(reading.results, reading.types):
-        slot = reading.slots[at]
         if out is None:
-            described[at] = _fresh(builder, reading.match, slot, types, results, where)
+            described[at] = _fresh(builder, match, slots[at], types, results, where)
         else:
-            described[at] = _given_result(builder, reading.match, slot, types, out, written, where)
-    _check_issuers(builder, opcode, reading.match, where)
-    if has_size(reading.match):
+            described[at] = _given_result(builder, match, slots[at], types, out, written, where)
+    if reading.aligned:
+        _check_issuers(builder, opcode, match, where)
+    if reading.sized:
         _check_sizes(reading, described, given)
     builder.emit(opcode, described, guard=guard, where=where)
     for register in written:
@@ -331,8 +351,7 @@ def _emit_as(
         return out
     for made in results:
         attach(made, None)
-    several = len(results) > 1 or any(reading.slots[at].second for at in reading.results)
-    return None if not results else tuple(results) if several else results[0]
+    return tuple(results) if reading.several else results[0] if results else None
 
 
 # ---- results ----------------------------------------------------------------------------------------------------------
@@ -351,9 +370,12 @@ def _type(match: Match, contract: language.Operand) -> Type:
 
 
 def _fresh(builder: Builder, match: Match, slot: Slot, types: tuple[Type, ...], results: list[Scalar], where: Where) -> Described:
-    made = [Scalar(builder, type, builder.register(type), builder.region, where) for type in types]
-    results.extend(made)
-    return _joined(slot, [one.described() for one in made], match.entry.operands[slot.name].braced)
+    parts = []
+    for type in types:
+        made = Scalar(builder, type, builder.register(type), builder.region, where)
+        results.append(made)
+        parts.append(made.described())
+    return _joined(slot, parts, match.entry.operands[slot.name].braced)
 
 
 def _given_result(
@@ -410,9 +432,9 @@ def _mutable(builder: Builder, given: Any, what: str, where: Where) -> list[Regi
 
 
 def _input(builder: Builder, match: Match, slot: Slot, given: Any, where: Where) -> Described:
-    contract = match.entry.operands.get(slot.name)
-    if slot.bracket or (contract is not None and contract.kind == "address"):
+    if _is_address(match, slot):
         return _address(builder, match, slot, given, where)
+    contract = match.entry.operands.get(slot.name)
     if slot.second:
         if not isinstance(given, tuple) or len(given) != 2:
             raise TraceError(f"operand {slot.name}|{slot.second} takes a pair, not {given!r}", where=where, legal="(first, second)")
