@@ -21,7 +21,7 @@ from ptxgen.instructions.targets import Version
 __all__ = ["Refusal", "judge", "refusals"]
 
 
-_SECONDS = 40
+_SECONDS = 20
 """So long a module may take: there are illegal statements for which ptxas 13.5 never ends generating code."""
 
 
