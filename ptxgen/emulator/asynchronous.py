@@ -73,10 +73,13 @@ class Copy:
         Makes of what the destination holds and what arrives what it will hold: reductions.
     reading : Rows or None
         The source where it is shared memory that the async proxy reads.
+    by_proxy : bool
+        Whether the async proxy brings the bytes; ``st.async`` and ``red.async`` are none of its instructions.
     """
 
     __slots__ = (
-        "barrier", "combine", "data", "group", "kind", "open", "reading", "region", "source", "statement", "threads", "unit", "where",
+        "barrier", "by_proxy", "combine", "data", "group", "kind", "open", "reading", "region", "source", "statement", "threads", "unit",
+        "where",
     )  # fmt: skip
 
     def __init__(
@@ -92,6 +95,7 @@ class Copy:
         combine: Callable[[Array, Array], Array] | None = None,
         barrier: tuple[MBarrier, int] | None = None,
         reading: Rows | None = None,
+        by_proxy: bool = True,
     ) -> None:
         self.statement = statement
         self.threads = threads
@@ -103,6 +107,7 @@ class Copy:
         self.combine = combine
         self.barrier = barrier
         self.reading = reading
+        self.by_proxy = by_proxy
         self.open = np.ones(len(threads), np.bool_)
         self.group: Array | None = None
         self.kind = ""

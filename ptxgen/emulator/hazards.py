@@ -445,7 +445,7 @@ class Hazards:
         if copy.combine is not None:
             self._atomics.add(self._number(copy.statement))
         self._check_async(copy.statement, copy.threads, copy.region, copy.where * copy.unit, copy.unit, "are overwritten", reads=True,
-                          proxy=copy.kind != "cp.async", atomic=copy.combine is not None)  # fmt: skip
+                          proxy=copy.by_proxy and copy.kind != "cp.async", atomic=copy.combine is not None)  # fmt: skip
 
     def landed(self, copy: Copy, barrier: MBarrier | None, part: Array | None = None) -> None:
         """Bytes have arrived: those who pass `barrier`, or come after the wait of the copying thread, may see them."""

@@ -59,7 +59,7 @@ def lower_signalling(low: Lowering) -> Run:
             if barrier is None:
                 continue
             for one in chosen[~outside[chosen]].tolist():
-                copy = Copy(statement, threads[[one]], region, unit, where[[one]], data[[one]], combine=merge)
+                copy = Copy(statement, threads[[one]], region, unit, where[[one]], data[[one]], combine=merge, by_proxy=False)
                 wave.copies.begin(copy)
                 wave.copies.tell(copy, barrier, data[one].size)
 
