@@ -31,6 +31,7 @@ PLAIN = {"integer", "extended", "floating", "half", "mixed", "comparison", "logi
 HARD = sorted({head for heads in FAMILIES.values() for head in heads} - {head for family in PLAIN for head in FAMILIES[family]})
 OPCODE = re.compile(rf"(?<![\w.%])(?:{'|'.join(HARD)})\.\w")  # "wgmma.mma_async", "of mbarrier.init"; not "%cluster_ctaid.x"
 ENGLISH = {"atom", "bar", "barrier", "cp", "discard", "elect", "fence", "match", "tensormap", "vote"}  # also English
+ALONE = {*HARD} - {"tex"}  # also a state space of old texts
 NAMED = re.compile(rf"(?:^|_)(?:{'|'.join(sorted({*HARD} - ENGLISH))}|cp_async|named_barrier)(?:_|$)")
 
 
@@ -67,7 +68,7 @@ def identifiers(tree: ast.Module) -> Iterator[tuple[int, str]]:
 def found(source: str) -> list[str]:
     """What a module says of the hard families, a mnemonic alone, the head of an opcode or a name: ``line: text``."""
     tree = ast.parse(source)
-    said = [f"{node.lineno}: {node.value!r}" for node in strings(tree) if node.value in HARD or OPCODE.search(str(node.value))]
+    said = [f"{node.lineno}: {node.value!r}" for node in strings(tree) if node.value in ALONE or OPCODE.search(str(node.value))]
     return said + [f"{line}: {name}" for line, name in identifiers(tree) if NAMED.search(name.lower())]
 
 

@@ -120,6 +120,15 @@ def test_values_are_multiplied_by_powers_of_two() -> None:
     np.testing.assert_array_equal(found, values * 2.0 ** (scales.astype(np.float64) - 127))
 
 
+def test_infinities_widen_to_the_largest_value() -> None:
+    pairs = np.arange(0, 2**16, 257, dtype=np.uint32)
+    lines = "cvt.u16.u32 %h1, %r1; cvt.rn.satfinite.bf16x2.e5m2x2 %r0, %h1;"
+    found = run(lines, pairs, dtype="u2").view(ml_dtypes.bfloat16).reshape(-1, 2).astype(np.float64)
+    values = pairs.astype(np.uint16).view(np.uint8).view(ml_dtypes.float8_e5m2).reshape(-1, 2).astype(np.float64)
+    largest = float(ml_dtypes.finfo(ml_dtypes.bfloat16).max)
+    np.testing.assert_array_equal(found, np.clip(values, -largest, largest))
+
+
 def test_negative_zeros_become_positive() -> None:
     values, tiny = np.array([-0.0, -1e-19, -1.0], np.float32), np.full(3, -1e-30, np.float32)
     assert [hex(one) for one in run("cvt.rn.pzo.f16x2.f32 %r0, %f1, %f2;", values, tiny, target="sm_107a")] == ["0x0", "0x0", "0xbc000000"]

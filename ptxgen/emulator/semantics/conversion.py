@@ -66,10 +66,10 @@ def widen(match: Match) -> Function:
     source = match.value(".atype")
     if match.type().name == "f16x2":
         return _packed(match, "f16x2", source)
-    if ".scaled::n2::ue8m0" in match.bindings:
-        return _multiplied(match, source)
     if source == "s2f6x2":
         raise numerics.NumericsError("s2f6x2 is not emulated")
+    if ".scaled::n2::ue8m0" in match.bindings or ".satfinite" in match.bindings:
+        return _multiplied(match, source)
     to_f16 = _packed(match, "f16x2", source)  # exact, as is the step from there to bf16
     to_bf16 = numerics.cvt("bf16", "f16", rounding="rn")
     from_f16 = lanewise(lambda pairs: to_bf16(pairs), TYPES["f16x2"])
@@ -77,16 +77,16 @@ def widen(match: Match) -> Function:
 
 
 def _multiplied(match: Match, source: str) -> Function:
-    """``.scaled::n2`` on the way back: each value times its power of two, as a .bf16."""
-    if source == "s2f6x2":
-        raise numerics.NumericsError("s2f6x2 is not emulated")
+    """Each value, with ``.scaled::n2`` times its power of two, as a .bf16."""
     of, (saturate, relu) = TYPES[source], (".satfinite" in match.bindings, ".relu" in match.bindings)
     width = of.bits // of.lanes
 
-    def apply(a: Array, scale: Array) -> Array:
+    def apply(a: Array, *scale: Array) -> Array:
         elements = []
         for lane in range(2):
-            exact = decoded(a.astype(np.int64) >> lane * width, of.element.name) * power_of_two(scale.astype(np.int64) >> lane * 8)
+            exact = decoded(a.astype(np.int64) >> lane * width, of.element.name)
+            for one in scale:
+                exact = exact * power_of_two(one.astype(np.int64) >> lane * 8)
             elements.append(narrow_to(np.where(exact <= 0, 0.0, exact) if relu else exact, FORMATS["bf16"], "rn", saturate=saturate))
         return _joined(elements, TYPES["bf16x2"])
 
