@@ -10,7 +10,6 @@ from ptxgen.instructions.language import Rule, Since, address, immediate, instru
 from ptxgen.instructions.tensor_maps import (
     COORDINATES,
     DIMENSIONS,
-    MAP,
     OVERRIDE_ATTRIBUTE,
     OVERRIDE_RULES,
     OVERRIDE_SPELLED,
@@ -196,7 +195,8 @@ _TENSOR_CHOICES = f"""
     {HINT}
     {OVERRIDE_ATTRIBUTE}
 """
-_TENSOR = {**_PLACES, "tensor_map": MAP, **OVERRIDES, "tensor_coords": COORDINATES, "endpoint": source("u32", immediate=False)}
+_MAP = address("in", "b8", align=64, named=False)  # ptxas 13.5 takes the name of no tensor map here
+_TENSOR = {**_PLACES, "tensor_map": _MAP, **OVERRIDES, "tensor_coords": COORDINATES, "endpoint": source("u32", immediate=False)}
 _AT = f"[tensor_map, endpoint, offset{OVERRIDE_SPELLED}, tensor_coords]"
 _COUNTED_AT = f"[tensor_map, endpoint, offset, counter{OVERRIDE_SPELLED}, tensor_coords]"
 _TENSOR_RULES = (*POLICY_RULES, *OVERRIDE_RULES)

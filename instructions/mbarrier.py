@@ -37,7 +37,7 @@ _LAYOUT = ".layout = { .layout::v0, .layout::v1 };"
 _NEW_LAYOUT = Since("9.3", "sm_90+", when=".layout or .layout::v0 or .layout::v1")
 _WINDOW = ".window = { .shared::cluster };"
 _EVERY = address("inout", "b64", space=".window", within="shared")
-_MASK = source("u32")
+_MASK = source("u32", values=range(1 << 32))
 _MULTICAST = Since("9.4", "sm_107f", when=".multicast::cluster::32b")
 _ORDERS = {
     ".sem": "How the thread's other memory accesses are ordered; left out, arrivals release and waits acquire, both for .cta.",
