@@ -13,7 +13,8 @@ from typing import Any, ClassVar, Union
 __all__ = [
     "Address", "Block", "Call", "Comment", "Directive", "Element", "Field", "FileDirective", "Float", "Function", "Guard",
     "Initializer", "Instruction", "Int", "Item", "Label", "Loc", "Module", "Neg", "Node", "Not", "Operand", "Pair", "Pragma",
-    "Prototype", "Reg", "RegDecl", "RegOffset", "Section", "Sink", "Statement", "Sym", "SymbolRef", "Targets", "Variable", "Vec", "walk",
+    "Prototype", "Reg", "RegDecl", "RegOffset", "Section", "Sink", "SourceBlock", "SourceSection", "Statement", "Sym",
+    "SymbolRef", "Targets", "Variable", "Vec", "walk",
 ]  # fmt: skip
 
 
@@ -376,14 +377,22 @@ class Comment(Node):
 class Loc(Node):
     """``.loc file line column`` with, where inlined, ``function_name label{+offset}, inlined_at file line column``.
 
-    `function` is the label, with ``+offset`` where the text has one.
+    `function` is the label, with ``+offset`` where the text has one. `intermediate` is set for ``.loc_intermediate``, a place in what a
+    compiler made of the source; that is never inlined.
     """
 
-    __slots__ = ("column", "file", "function", "inlined_at", "line")
+    __slots__ = ("column", "file", "function", "inlined_at", "intermediate", "line")
 
     def __init__(
-        self, file: int, line: int, column: int = 0, function: str | None = None, inlined_at: tuple[int, int, int] | None = None
+        self,
+        file: int,
+        line: int,
+        column: int = 0,
+        function: str | None = None,
+        inlined_at: tuple[int, int, int] | None = None,
+        intermediate: bool = False,
     ) -> None:
+        self.intermediate = intermediate
         self.file = file
         self.line = line
         self.column = column
@@ -503,7 +512,27 @@ class Section(Node):
         self.lines = lines
 
 
-Item = Union[Function, Variable, RegDecl, FileDirective, Comment, Pragma, Directive, Section]
+class SourceBlock(Node):
+    """One text of a `SourceSection`: `file` is the number of its ``.file``, `language` says what it is written in."""
+
+    __slots__ = ("file", "language", "lines")
+
+    def __init__(self, language: str, file: int, lines: tuple[str, ...]) -> None:
+        self.language = language
+        self.file = file
+        self.lines = lines
+
+
+class SourceSection(Node):
+    """``.nv_intermediate_source_section { ... }``: the texts that ``.loc_intermediate`` speaks of (ISA 11.5.6)."""
+
+    __slots__ = ("blocks",)
+
+    def __init__(self, blocks: tuple[SourceBlock, ...]) -> None:
+        self.blocks = blocks
+
+
+Item = Union[Function, Variable, RegDecl, FileDirective, Comment, Pragma, Directive, Section, SourceSection]
 
 
 class Module(Node):

@@ -14,7 +14,8 @@ __all__ = ["HEAD_DIRECTIVES", "head_directives", "loc", "loc_match", "pragma"]
 
 HEAD_DIRECTIVES = {
     "maxntid": 3, "reqntid": 3, "minnctapersm": 1, "maxnctapersm": 1, "maxnreg": 1, "reqnctapercluster": 3, "maxclusterrank": 1,
-    "explicitcluster": 0, "blocksareclusters": 0, "noreturn": 0, "abi_preserve": 1, "abi_preserve_control": 1,
+    "explicitcluster": 0, "blocksareclusters": 0, "noreturn": 0, "abi_preserve": 1, "abi_preserve_control": 1, "minperctamemory": 1,
+    "local_maxnreg": 1,
 }  # fmt: skip
 """The most integers that each takes; those that take any take at least one."""
 
@@ -71,8 +72,11 @@ def loc_match(source: str, offset: int) -> tuple[Loc, int] | None:
 
 
 def loc(scanner: Scanner) -> Loc:
-    """Read what follows ``.loc``."""
+    """Read ``.loc`` or ``.loc_intermediate``."""
+    intermediate = scanner.advance() == ".loc_intermediate"
     file, line, column = (integer(scanner, what) for what in ("a file's index", "a line", "a column"))
+    if intermediate:
+        return Loc(file, line, column, intermediate=True)
     if not scanner.accept(","):
         return Loc(file, line, column)
     scanner.expect("function_name")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Union
 
-from ptxgen.ir import Call, Comment, Directive, FileDirective, Function, Instruction, Item, Module, Section
+from ptxgen.ir import Call, Comment, Directive, FileDirective, Function, Instruction, Item, Module, Section, SourceBlock, SourceSection
 from ptxgen.text.constants import integer
 from ptxgen.text.declarations import LINKAGES, SPACES, attribute_texts, declaration, parameters
 from ptxgen.text.directives import head_directives, pragma
@@ -29,7 +29,10 @@ _COMMENT = re.compile(r"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/")
 _TERM = rf"(?:0[xX][0-9a-fA-F]+|0[bB][01]+|\d+|\.?{IDENTIFIER})"
 _DATUM = rf"[-+]?\s*{_TERM}(?:\s*[-+]\s*{_TERM})*"
 _SECTION_LINE = re.compile(rf"\s*(?:{IDENTIFIER}\s*:|\.(?:b8|b16|b32|b64|quad)\s+{_DATUM}(?:\s*,\s*{_DATUM})*(?![\w$.:,])\s*)", re.ASCII)
-_DIRECTIVES = frozenset({*LINKAGES, *SPACES, "attribute", "entry", "func", "section", "file", "pragma", "alias", "target"})
+_SOURCE = re.compile(r"\.source_begin[ \t]*\r?\n((?:.*\n)*?)[ \t]*\.source_end\b")
+_DIRECTIVES = frozenset({
+    *LINKAGES, *SPACES, "attribute", "entry", "func", "section", "nv_intermediate_source_section", "file", "pragma", "alias", "target",
+})  # fmt: skip
 _NEXT_ITEM = frozenset(f".{name}" for name in _DIRECTIVES - {"attribute", "pragma", "target"})
 """What begins another item where a function's directives could stand."""
 
@@ -181,6 +184,8 @@ class _ModuleReader:
             return dwarf.end()
         if word == ".section":
             return self._section(scanner)
+        if word == ".nv_intermediate_source_section":
+            return self._sources(scanner)
         scanner.advance()
         self.items.append(self._directive(scanner, word, start))
         return scanner.passed
@@ -236,6 +241,34 @@ class _ModuleReader:
             scanner.fail("'}' to close the section")
         self.items.append(Section(name, _section_lines(self.text[scanner.end : close], scanner.end)))
         return close + 1
+
+    def _sources(self, scanner: Scanner) -> int:
+        scanner.advance()
+        scanner.expect("{")
+        blocks = []
+        while scanner.text != "}":
+            scanner.expect(".code_block")
+            scanner.expect("{")
+            block, end = self._source_block(scanner)
+            blocks.append(block)
+            scanner = Scanner(self.text, end)
+            scanner.expect("}")
+        self.items.append(SourceSection(tuple(blocks)))
+        return scanner.end
+
+    def _source_block(self, scanner: Scanner) -> tuple[SourceBlock, int]:
+        for word in (".ir_name", ":"):
+            scanner.expect(word)
+        language = scanner.string("a name in quotes")
+        for word in (".sourceFileName", ":"):
+            scanner.expect(word)
+        file = integer(scanner, "a file's index")
+        if scanner.text != ".source_begin":
+            scanner.fail("'.source_begin'")
+        source = _SOURCE.match(self.text, scanner.start)
+        if source is None:
+            raise Fault(scanner.start, "expected lines of any text, and '.source_end' on a line of its own")
+        return SourceBlock(language, file, tuple(source[1].split("\n")[:-1])), source.end()
 
     def _file(self, scanner: Scanner) -> FileDirective:
         index = integer(scanner, "a file's index")

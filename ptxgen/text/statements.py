@@ -35,7 +35,7 @@ _STATEMENT = re.compile(
 _INSTRUCTION, _OPERANDS, _LABEL, _COMMENT, _OPEN, _CLOSE, _DOT, _LONG_COMMENT = 2, 3, 4, 5, 6, 7, 8, 9
 _SKIPPED = re.compile(r'//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/|"[^"\n]*"|[;{}]')
 _DEEPEST = 200  # Trees are compared and written by recursion.
-_DIRECTIVES = frozenset({*SPACES, *LINKAGES, "loc", "pragma", "branchtargets", "calltargets", "callprototype"})
+_DIRECTIVES = frozenset({*SPACES, *LINKAGES, "loc", "loc_intermediate", "pragma", "branchtargets", "calltargets", "callprototype"})
 _OUTSIDE = frozenset({".entry", ".func", ".visible", ".weak", ".version", ".target", ".section", ".file", ".alias"})
 
 
@@ -221,8 +221,7 @@ class BodyReader:
             if found is not None:
                 return [found[0]], found[1]
         scanner = Scanner(self._text, start)
-        if word == ".loc":
-            scanner.advance()
+        if word in (".loc", ".loc_intermediate"):
             return [loc(scanner)], scanner.passed
         if word == ".pragma":
             scanner.advance()

@@ -38,6 +38,7 @@ from ptxgen.ir import (
     RegOffset,
     Section,
     Sink,
+    SourceSection,
     Statement,
     Sym,
     SymbolRef,
@@ -233,7 +234,7 @@ def _initializer(init: Initializer) -> str:
 
 
 def _loc(statement: Any) -> str:
-    text = f".loc {statement.file} {statement.line} {statement.column}"
+    text = f".loc{'_intermediate' if statement.intermediate else ''} {statement.file} {statement.line} {statement.column}"
     if statement.function is None:
         return text
     return f"{text}, function_name {statement.function}, inlined_at {' '.join(map(str, statement.inlined_at))}"
@@ -328,6 +329,8 @@ def _module(module: Module, page: _Page) -> None:
             _function(item, page)
         elif isinstance(item, Section):
             _section(item, page)
+        elif isinstance(item, SourceSection):
+            _sources(item, page)
         else:
             lines.append(_ITEMS[kind](item))
 
@@ -377,4 +380,12 @@ def _function(function: Function, page: _Page) -> None:
 def _section(section: Section, page: _Page) -> None:
     page.lines += [f".section {section.name}", "{"]
     page.lines += [line if line.endswith(":") else _INDENT + line for line in section.lines]
+    page.lines.append("}")
+
+
+def _sources(section: SourceSection, page: _Page) -> None:
+    page.lines.append(".nv_intermediate_source_section {")
+    for block in section.blocks:
+        page.lines += [".code_block {", f'.ir_name: "{block.language}"', f".sourceFileName: {block.file}", ".source_begin"]
+        page.lines += [*block.lines, ".source_end", "}"]
     page.lines.append("}")

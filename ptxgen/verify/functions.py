@@ -14,7 +14,7 @@ __all__ = ["check_directives", "check_module_directive"]
 
 
 class _Rule(NamedTuple):
-    """Of which functions a directive is, in which section, and since when; `positive` numbers are never 0."""
+    """Of which functions a directive is (of all where `kind` is empty), its section, and since when; `positive` numbers are never 0."""
 
     kind: str
     section: str
@@ -32,6 +32,8 @@ _RULES = {
     "noreturn": _Rule("func", "11.4.6", (6, 4)),
     "abi_preserve": _Rule("func", "11.4.8", (9, 0), 80),
     "abi_preserve_control": _Rule("func", "11.4.9", (9, 0), 80),
+    "minperctamemory": _Rule("entry", "11.4.10", (9, 4), 80),
+    "local_maxnreg": _Rule("", "", (8, 8), positive=True),  # of nvcc and ptxas, not of the ISA
     "reqnctapercluster": _Rule("entry", "11.7.1", (7, 8), 90),
     "explicitcluster": _Rule("entry", "11.7.2", (7, 8), 90),
     "maxclusterrank": _Rule("entry", "11.7.3", (7, 8), 90),
@@ -51,7 +53,7 @@ def check_directives(function: Function, version: Version, target: str | None, r
     for one in directives:
         rule = _RULES[one.name]
         spelled = f".{one.name}"
-        if rule.kind != function.kind:
+        if rule.kind not in ("", function.kind):
             _say(report, f"{spelled} stands at a .{function.kind}", rule.section, f"{spelled} is for .{rule.kind}", spelled)
         if rule.positive and any(isinstance(number, int) and number < 1 for number in one.arguments):
             _say(report, f"{spelled} {', '.join(map(str, one.arguments))} allows nothing", rule.section, "positive numbers", spelled)

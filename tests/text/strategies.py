@@ -90,6 +90,7 @@ locs = st.one_of(
         st.builds(str.__add__, plain_names, st.sampled_from(["", "+16"])),
         st.tuples(small, small, small),
     ),
+    st.builds(ir.Loc, small, small, small, intermediate=st.just(True)),
 )
 attributes = st.lists(st.sampled_from([".managed", ".unified(1, 2)", ".unified(0xAB, 3)"]), max_size=2).map(tuple)
 directives = st.one_of(
@@ -100,7 +101,9 @@ directives = st.one_of(
     ),
     st.builds(
         ir.Directive,
-        st.sampled_from(["minnctapersm", "maxnctapersm", "maxnreg", "maxclusterrank", "abi_preserve", "abi_preserve_control"]),
+        st.sampled_from([
+            "minnctapersm", "maxnctapersm", "maxnreg", "maxclusterrank", "abi_preserve", "abi_preserve_control", "minperctamemory",
+        ]),
         st.tuples(small),
     ),
     st.builds(ir.Directive, st.sampled_from(["explicitcluster", "blocksareclusters", "noreturn"])),
@@ -145,7 +148,7 @@ def parameters(names: st.SearchStrategy[str]) -> st.SearchStrategy[tuple[ir.Vari
 
 
 register_params = st.lists(
-    st.builds(lambda type, name: ir.Variable("reg", type, name), types, register_names), max_size=2
+    st.builds(lambda type, name, vector: ir.Variable("reg", type, name, vector=vector), types, register_names, lanes), max_size=2
 ).map(tuple)  # fmt: skip
 register_decls = st.one_of(
     st.builds(ir.RegDecl, types, st.lists(register_names, min_size=1, max_size=3).map(tuple), st.none(), lanes),
@@ -204,12 +207,15 @@ section_lines = st.lists(
     max_size=4,
 ).map(tuple)
 sections = st.builds(ir.Section, st.sampled_from([".debug_str", ".debug_info", "mine"]), section_lines)
+source_lines = st.lists(st.text("ab {};\"/*.\\t%", max_size=9), max_size=3).map(tuple)
+source_blocks = st.builds(ir.SourceBlock, st.text("abc ", max_size=4), small, source_lines)
+source_sections = st.lists(source_blocks, max_size=2).map(lambda blocks: ir.SourceSection(tuple(blocks)))
 files = st.one_of(
     st.builds(ir.FileDirective, small, strings),
     st.builds(ir.FileDirective, small, strings, small, st.one_of(st.none(), small)),
 )
 items = st.one_of(
-    functions, functions, variables, register_decls, files, comments, pragmas, sections,
+    functions, functions, variables, register_decls, files, comments, pragmas, sections, source_sections,
     st.tuples(plain_names, plain_names).map(lambda names: ir.Directive("alias", names)),
     st.just(ir.Directive("@@DWARF", ('.section .debug_info, "",@progbits',))),
     st.just(ir.Directive("target", ("sm_90", "debug"))),

@@ -79,7 +79,7 @@ ITEMS = {
     ".visible .entri k() { ret; }": (10, "expected '.entry', '.func' or a state space, found '.entri'"),
     ".entry k() .maxnreq 4 { ret; }": (
         12,
-        "expected a directive of a function, '{' or ';', found '.maxnreq'; nearest: .maxnreg",
+        "expected a directive of a function, '{' or ';', found '.maxnreq'; nearest: .maxnreg, .local_maxnreg",
     ),
     ".entry k() .maxntid { ret; }": (21, "expected an integer for '.maxntid', found '{'"),
     ".entry k(.param .u32) { ret; }": (21, "expected the parameter's name, found ')'"),
@@ -96,6 +96,12 @@ ITEMS = {
     ".section .debug_str { /* ; */ .b8 x.y }": (31, f"expected {SECTION_DATA}, found '.b8'"),
     ".section .debug_str { .b24 1 }": (23, f"expected {SECTION_DATA}, found '.b24'"),
     ".visible .attribute(.managed) .func f() { ret; }": (31, "expected a state space, found '.func'"),
+    ".nv_intermediate_source_section { .code_block { .ir_name: x } }": (59, "expected a name in quotes, found 'x'"),
+    ".nv_intermediate_source_section { .ir_name }": (35, "expected '.code_block', found '.ir_name'"),
+    '.nv_intermediate_source_section { .code_block { .ir_name: "" .sourceFileName: 1 .source_begin } }': (
+        81,
+        "expected lines of any text, and '.source_end' on a line of its own",
+    ),
     ".section 5 {}": (10, "expected a section's name, found '5'"),
 }  # fmt: skip
 

@@ -13,7 +13,7 @@ from ptxgen.ir import Address, Call, Element, Float, Guard, Instruction, Int, Ne
 from ptxgen.text import read, read_instruction, write, write_statement
 
 needs_ptxas = pytest.mark.skipif(find_tool("ptxas") is None, reason="needs ptxas: pip install 'ptxgen[asm]'")
-HEADER = ".version 9.0\n.target sm_90a\n.address_size 64\n"
+HEADER = ".version 9.4\n.target sm_90a\n.address_size 64\n"
 DECLARATIONS = ".reg .pred %p<4>; .reg .b16 %h<4>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .f64 %fd<4>; .reg .v2 .f32 %v;"
 MODULE = ".global .align 16 .b32 table[64];\n.func (.param .b32 r) twice (.param .b32 x) { ret; }\n.func nothing { ret; }\n"
 R, RD, F, P = (lambda n, letter=letter: Reg(f"%{letter}{n}") for letter in ("r", "rd", "f", "p"))  # type: ignore[misc]
@@ -288,6 +288,16 @@ MODULES = {
         )),
         ir.Section(".debug_str", ("text:", ".b8 1, 2, 0", ".b32 text", ".b64 text+4")),
     ),
+    ".file 1 \"k.py\" .file 2 \"k.tile\" .entry k .minperctamemory 2048 .local_maxnreg 32 {\n"
+    ".loc 1 10 5\n .loc_intermediate 2 4 1\n ret; }\n"
+    ".nv_intermediate_source_section\n{ .code_block { .ir_name: \"Tile IR\" .sourceFileName: 2 .source_begin\n load } ; \"\n\n"
+    ".source_end } .code_block {\n.ir_name: \"\" .sourceFileName: 1\n.source_begin\n.source_end\n} }": (
+        ir.FileDirective(1, "k.py"),
+        ir.FileDirective(2, "k.tile"),
+        ir.Function("entry", "k", linkage=None, directives=(ir.Directive("minperctamemory", (2048,)), ir.Directive("local_maxnreg", (32,))),
+                    body=(ir.Loc(1, 10, 5), ir.Loc(2, 4, 1, intermediate=True), Instruction("ret"))),
+        ir.SourceSection((ir.SourceBlock("Tile IR", 2, (' load } ; "', "")), ir.SourceBlock("", 1, ()))),
+    ),
     "// one\n/* two\nthree */ .entry k /* dropped */ () { ret; // four\n }\n//\n": (
         ir.Comment("one"), ir.Comment("two"), ir.Comment("three"),
         ir.Function("entry", "k", body=(Instruction("ret"), ir.Comment("four")), linkage=None),
@@ -306,7 +316,7 @@ MODULES = {
 @pytest.mark.parametrize("text", MODULES)
 def test_an_item_means_its_tree(text: str) -> None:
     module = read(HEADER + text)
-    assert module == ir.Module((9, 0), ("sm_90a",), MODULES[text], 64)
+    assert module == ir.Module((9, 4), ("sm_90a",), MODULES[text], 64)
     assert read(write(module)) == module
 
 

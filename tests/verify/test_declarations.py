@@ -48,6 +48,8 @@ RIGHT = """
 .entry k .maxntid 1024,2,1 .minnctapersm 2 .maxnreg 32 { ret; }
 .entry k .reqntid 32 .reqnctapercluster 2 .blocksareclusters { ret; }
 .entry k .explicitcluster .maxclusterrank 64 { ret; }
+.file 1 "x" .entry k .minperctamemory 2048 .local_maxnreg 32 { .loc_intermediate 1 2 3 ret; }
+.func f .local_maxnreg 32 { ret; }
 .func f .abi_preserve 200 .abi_preserve_control 3 { ret; }
 .func f .noreturn { trap; }
 .visible .func b { ret; } .weak .func a; .alias a, b;
@@ -123,6 +125,8 @@ WRONG = """
 .entry k .blocksareclusters .maxntid 32 .reqnctapercluster 2 { ret; }
 .entry k .maxnctapersm 3 .maxntid 32 { ret; }
 .entry k .noreturn { ret; }
+.func f .minperctamemory 2048 { ret; }
+.func f .local_maxnreg 0 { ret; }
 .func f .maxnreg 32 { ret; }
 .func (.param .b32 r) f .noreturn { trap; }
 .alias a, b;
@@ -172,6 +176,13 @@ MESSAGES = {
 def test_the_whole_message(text: str) -> None:
     (problem,) = _errors(text)
     assert problem.message == MESSAGES[text]
+
+
+def test_intermediate_places_need_their_version() -> None:
+    (problem,) = verify(read('.version 9.3\n.target sm_75\n.file 1 "x" .entry k { .loc_intermediate 1 2 3 ret; }'))
+    assert problem.message == (
+        ".loc_intermediate: needs PTX 9.4; the module says .version 9.3\n  see: PTX ISA 11.5.5\n  legal: .version 9.4"
+    )
 
 
 def test_directives_need_their_version_and_target() -> None:
