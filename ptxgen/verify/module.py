@@ -8,9 +8,9 @@ from ptxgen.instructions.checking import SETTINGS, Checked, Given, check
 from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.registry import Match, in_order
 from ptxgen.instructions.special import SPECIAL
-from ptxgen.instructions.targets import Version, spelled
+from ptxgen.instructions.targets import FIRST_VERSION, Version, spelled
 from ptxgen.instructions.types import TYPES
-from ptxgen.ir import Block, Call, Directive, Function, Instruction, Label, Module, Reg, RegDecl, Statement, Targets, Variable
+from ptxgen.ir import Block, Call, Directive, Function, Instruction, Label, Loc, Module, Reg, RegDecl, Statement, Targets, Variable
 from ptxgen.layouts.errors import PtxgenError
 from ptxgen.verify.accesses import check_accesses
 from ptxgen.verify.calls import check_call, given_operands
@@ -138,6 +138,8 @@ class _Verifier:
                 self._declaration(statement, in_function=True)
             elif isinstance(statement, Label):
                 self._label(statement.name, labels)
+            elif isinstance(statement, Loc) and statement.intermediate:
+                self._require((9, 4), frozenset(FIRST_VERSION), ".loc_intermediate", "11.5.5")
             elif isinstance(statement, Targets):
                 self._label(statement.label, labels)
                 self._check_targets(statement)
