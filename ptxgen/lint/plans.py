@@ -9,7 +9,7 @@ from ptxgen import ir
 from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.grammar import Slot
 from ptxgen.instructions.language import Operand
-from ptxgen.instructions.registry import Match, lookup, mnemonics
+from ptxgen.instructions.registry import Match, in_order, lookup, mnemonics
 
 __all__ = ["Plan", "named_operands", "plan_of", "registers"]
 
@@ -82,8 +82,9 @@ def plan_of(statement: ir.Instruction) -> Plan:
 def _made(opcode: str, operands: Sequence[ir.Operand]) -> Plan:
     try:
         matches = lookup(opcode) if opcode.partition(".")[0] in mnemonics() else ()
-    except InstructionError:
-        matches = ()
+    except InstructionError:  # compilers write some qualifiers in another order
+        ordered = in_order(opcode)
+        matches = lookup(ordered) if ordered else ()
     for match in matches:
         for slots in match.form.operand_lists:
             if len(slots) == len(operands) and all(_alike(match, slot, one) for slot, one in zip(slots, operands)):

@@ -26,11 +26,13 @@ class _Access(NamedTuple):
 
 def check_accesses(checked: Checked, operands: tuple[Operand, ...], names: Names, report: Report) -> None:
     """Report accesses through ``[name+offset]`` that miss the variable's space, are misaligned, or leave the variable."""
+    named = [one for one in operands if isinstance(one, Address) and isinstance(one.base, Sym)]
+    if not named:
+        return
     match = checked.match
     given = {one.text: (contract, one) for name, one in checked.operands if (contract := match.entry.operands[name]).kind == "address"}
-    for operand in operands:
-        if not (isinstance(operand, Address) and isinstance(operand.base, Sym)):
-            continue
+    for operand in named:
+        assert isinstance(operand.base, Sym)
         known = given.get(write_operand(operand))
         variable = names.find(operand.base.name)
         if known is None or not isinstance(variable, Variable) or not known[0].type:

@@ -217,7 +217,8 @@ class _Verifier:
                 self.report("illegal-operand" if error.operand else "illegal-instruction", str(error), _focus(error, given, opcode))
             return
         self._available(checked.match)
-        self._branches(checked)
+        if is_label:
+            self._branches(checked)
         check_accesses(checked, statement.operands, self._names, self.report)
 
     def _checked(self, opcode: str, given: list[Given]) -> Checked:
