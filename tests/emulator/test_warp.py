@@ -150,6 +150,15 @@ def test_votes(exchange, seed: int) -> None:
         assert ballot[thread] == sum(1 << lane for lane, vote in votes.items() if not vote)
 
 
+def test_a_part_of_a_warp_votes_under_a_guard(exchange) -> None:
+    """.uni is a mode of voting here, no promise that the threads of a warp go one way."""
+    lines = """mov.u32 %r20, 7; setp.lt.u32 %p1, %r50, 40; setp.ne.u32 %p2, %r10, 0; and.b32 %r1, %r50, 32; setp.eq.u32 %p3, %r1, 0;
+        selp.b32 %r2, -1, 0xff, %p3; @%p1 vote.sync.uni.pred %p4, %p2, %r2; @%p1 selp.u32 %r20, 1, 0, %p4;"""
+    d, result = exchange(lines, np.arange(THREADS) != 3)
+    assert result.ok
+    assert d.tolist() == [0] * 32 + [1] * 8 + [7] * 24
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_match(exchange, seed: int) -> None:
     rng = np.random.default_rng(seed)

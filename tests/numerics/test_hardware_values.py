@@ -56,6 +56,12 @@ CASES = [
     ),
     # cvt.ftz to f16 leaves subnormal f32 operands alone.
     ("cvt.rp.ftz.f16.f32", cvt("f16", "f32", rounding="rp", ftz=True), F32, U32, (0x007FFFFF,), 0x0001),
+    # Out of bounds, of which the ISA does not tell the bits: found among all 65,536 values of each operand beside 21 pairs of others.
+    ("fma.rn.oob.f16", half_op("fma", "f16", oob=True), F16, U16, (0x7FF7, 0x7E00, 0x8000), 0),
+    ("fma.rn.oob.bf16", half_op("fma", "bf16", oob=True), U16, U16, (0xC000, 0xFFF7, 0x7FFF), 0),
+    ("fma.rn.oob.relu.f16", half_op("fma", "f16", oob=True, relu=True), F16, U16, (0x3C00, 0x7FF7, 0x4000), 0),
+    ("fma.rn.oob.f16 other NaN", half_op("fma", "f16", oob=True), F16, U16, (0x7FF6, 0x3C00, 0x4000), 0x7FFF),
+    ("fma.rn.oob.f16 addend", half_op("fma", "f16", oob=True), F16, U16, (0x3C00, 0x4000, 0x7FF7), 0x7FFF),
     # Negative zero.
     ("add.sat.f32", float_op("add", "f32", sat=True), F32, U32, (0x80000000, 0x80000000), 0x0),
     ("cvt.rn.relu.f16.f32", cvt("f16", "f32", rounding="rn", relu=True), F32, U32, (0x80000000,), 0x0),

@@ -19,6 +19,8 @@ from ptxgen.emulator.numerics.rounding import BF16, narrow
 _SIXTEEN = np.uint32(16)
 _TINY16 = np.float32(2.0**-14)
 _NAN_BITS = np.uint16(0x7FFF)
+_OUT_OF_BOUNDS = np.uint16(0x7FF7)
+"""The NaN that stands for what lies out of a tensor's bounds, its sign aside, in both types: read off an H200, since no page tells it."""
 
 
 def bf16_to_f32(bits: Array) -> Array:
@@ -56,7 +58,7 @@ def _relu32(values: Array) -> Array:
 _BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
 
 
-def half_op(op: str, type_: str, *, ftz: bool = False, sat: bool = False, relu: bool = False) -> Op:
+def half_op(op: str, type_: str, *, ftz: bool = False, sat: bool = False, relu: bool = False, oob: bool = False) -> Op:
     """The callable for add, sub, mul (two operands) or fma (three) of f16 or bf16, rounded to nearest even.
 
     Parameters
@@ -65,6 +67,8 @@ def half_op(op: str, type_: str, *, ftz: bool = False, sat: bool = False, relu: 
         f16 only: flush subnormals; clamp to [0, 1] with NaN to +0.
     relu : bool
         fma only: negative results to +0, NaN to the canonical NaN.
+    oob : bool
+        fma only: +0 where a factor is the NaN that stands for what lies out of bounds.
 
     Raises
     ------
@@ -73,11 +77,23 @@ def half_op(op: str, type_: str, *, ftz: bool = False, sat: bool = False, relu: 
     """
     legal = op in (*_BINARY, "fma") and type_ in ("f16", "bf16")
     legal = legal and not (relu and (op != "fma" or sat)) and not (type_ == "bf16" and (ftz or sat))
+    legal = legal and not (oob and (op != "fma" or ftz or sat))
     if not legal:
-        raise unsupported(op, type_, ftz=ftz, sat=sat, relu=relu)
+        raise unsupported(op, type_, ftz=ftz, sat=sat, relu=relu, oob=oob)
+    if oob:
+        return _without_bounds(half_op(op, type_, relu=relu))
     if type_ == "f16":
         return quiet(blocked(_f16(op, ftz, sat, relu)))
     return quiet(blocked(_bf16(op, relu)))
+
+
+def _without_bounds(fma: Op) -> Op:
+    def apply(a: Array, b: Array, c: Array) -> Array:
+        found = fma(a, b, c)
+        outside = [np.ascontiguousarray(factor).view(np.uint16) & np.uint16(0x7FFF) == _OUT_OF_BOUNDS for factor in (a, b)]
+        return np.where(outside[0] | outside[1], found.dtype.type(0), found)
+
+    return apply
 
 
 def _f16(op: str, ftz: bool, sat: bool, relu: bool) -> Op:
