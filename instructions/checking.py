@@ -194,8 +194,9 @@ def _essence(one: Given) -> tuple[Any, ...]:
     kind = one.kind
     found: tuple[Any, ...]
     if kind == "register":
-        name = one.text.rstrip("0123456789")
-        found = kind, one.type and one.type.name, name if name in _NUMBERED else one.text
+        text = one.text
+        name = text.rstrip("0123456789")
+        found = kind, one.type and one.type.name, name if name in _NUMBERED else text
     elif kind == "int":
         found = kind, one.value
     elif one.items:

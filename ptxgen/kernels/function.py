@@ -132,7 +132,7 @@ class Function:
         inner = outer.inside(self.name)
         where = Where(self.function.__code__, 0)
         with inner:
-            arguments = {one.name: _parameter(inner, one, constants, where) for one in self.parameters}
+            arguments = {one.name: _parameter(inner, one, constants) for one in self.parameters}
             try:
                 returned = self.function(**arguments)
                 results = self._results(inner, returned)
@@ -214,7 +214,7 @@ def _declaration(parameter: Parameter) -> ir.Variable:
     return parameter_variable(u64 if isinstance(annotation, Tensor) else annotation, parameter.name)  # type: ignore[arg-type]
 
 
-def _parameter(inner: Builder, parameter: Parameter, constants: dict[str, Any], where: Where) -> Any:
+def _parameter(inner: Builder, parameter: Parameter, constants: dict[str, Any]) -> Any:
     """What a parameter is inside the function."""
     annotation = parameter.annotation
     if isinstance(annotation, Constant):
@@ -223,7 +223,7 @@ def _parameter(inner: Builder, parameter: Parameter, constants: dict[str, Any], 
     if isinstance(annotation, Tensor):
         base = load_parameter(inner, parameter.name, u64)
         base.same = False
-        return View(inner, annotation.dtype, Memory(parameter.name, "global", base, annotation.align), annotation.layout(), where)
+        return View(inner, annotation.dtype, Memory(parameter.name, "global", base, annotation.align), annotation.layout())
     value = load_parameter(inner, parameter.name, annotation)
     value.same = False  # each caller passes its own
     if annotation.is_integer and annotation.bits >= 16:
@@ -252,7 +252,7 @@ def _address(builder: Builder, function: str, name: str, annotation: Tensor, giv
             f"{function}: {name} takes {annotation!r}, and {problem}", where=where,
             legal="a view in global memory of that shape, type and strides, whose address is known to be as well aligned",
         )  # fmt: skip
-    given.check_visible(where)
+    given.check_visible()
     address, _ = given.__ptxgen_address__(builder)
     if address.offset or not isinstance(address.base, ir.Reg):
         target = builder.register(u64)

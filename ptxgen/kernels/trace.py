@@ -134,7 +134,7 @@ def trace(
     with builder:
         dims = _declare_dims(builder, parameters, function.__code__)
         builder.parameters.update([one.name for one in parameters], [one.name for one in dims])
-        arguments = {one.name: _argument(builder, one, constants, where) for one in parameters}
+        arguments = {one.name: _argument(builder, one, constants) for one in parameters}
         try:
             returned = function(**arguments)
         except PtxgenError as error:  # layouts know no line of the user's, and contracts no name
@@ -217,12 +217,12 @@ def _declare_dims(builder: Builder, parameters: tuple[Parameter, ...], code: Cod
     return list(dims.values())
 
 
-def _argument(builder: Builder, parameter: Parameter, constants: Mapping[str, Any], where: Where) -> Any:
+def _argument(builder: Builder, parameter: Parameter, constants: Mapping[str, Any]) -> Any:
     annotation = parameter.annotation
     if isinstance(annotation, Constant):
         return constants[parameter.name]
     if isinstance(annotation, Tensor):
-        return View(builder, annotation.dtype, ParameterMemory(builder, parameter.name, annotation), annotation.layout(), where)
+        return View(builder, annotation.dtype, ParameterMemory(builder, parameter.name, annotation), annotation.layout())
     value = load_parameter(builder, parameter.name, annotation)
     if annotation.is_integer and annotation.bits >= 16:
         builder.symbol(parameter.name, value)

@@ -6,6 +6,7 @@ Statements stand four blanks deep for every scope, labels at the margin, operand
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from ptxgen.ir import (
@@ -172,6 +173,7 @@ def _guarded(guard: Guard | None, opcode: str) -> str:
     return f"@{'!' if guard.negated else ''}{guard.reg.name} {opcode}"
 
 
+@lru_cache(maxsize=1024)
 def _column(head: str) -> str:
     """`head` filled up to the next of the columns at which operands stand."""
     size = len(head)

@@ -249,7 +249,7 @@ def _operand(builder: Builder, match: Match, slot: Slot, values: dict[str, Any],
             legal = "a px.Tensor parameter, a px.shared tile, or a view of one"
             raise refuse(match, slot.name, f"{value!r} is no view of memory", rule=f"operand {slot.name} is an address", legal=legal)
         return ScalarOperand(match, slot.name, contract, *_scalar(builder, match, slot, contract, value))
-    value.check_visible(here())
+    value.check_visible()
     if place == "box":
         return BoxImageOperand(match, slot.name, contract, value, group)
     if place == "lanes":
@@ -298,7 +298,7 @@ def _tensor_map(match: Match, slot: Slot, value: Any, values: dict[str, Any]) ->
             match, slot.name, f"{value!r} is no box of a tensor", rule="a tensor copy moves a box of a tensor argument",
             legal="x.box((i, j), (64, 64)) of a px.Tensor parameter x",
         )  # fmt: skip
-    value.view.builder.visible_region(value.region, here())
+    value.view.builder.visible_region(value.region)
     return TensorMapOperand(match, slot.name, match.entry.operands[slot.name], value, image)
 
 
@@ -326,7 +326,6 @@ def _check_tile_form(match: Match, name: str) -> None:
 
 def _scalar(builder: Builder, match: Match, slot: Slot, contract: Operand, value: Any) -> tuple[ir.Operand, Given]:
     """A traced scalar as it is, for the contract to judge; a Python number as a constant of the operand's type; several in braces."""
-    where = here()
     if isinstance(value, (tuple, list)):
         parts = [_scalar(builder, match, slot, contract, one) for one in value]
         return ir.Vec(tuple([part for part, _ in parts])), Given.vector(tuple([described for _, described in parts]))
@@ -338,7 +337,7 @@ def _scalar(builder: Builder, match: Match, slot: Slot, contract: Operand, value
     try:
         if not isinstance(value, Value):
             value = builder.scalar(value, TYPES["pred"] if contract.kind == "predicate" else match.type(contract.type))
-        return operand(builder, value, where, negatable=contract.negatable)
+        return operand(builder, value, negatable=contract.negatable)
     except TraceError as error:
         raise error.of(match.opcode, slot.name) from None
 

@@ -153,7 +153,7 @@ def _tile(match: Match, name: str, view: Any, group: Group, contract: Operand) -
             match, name, f"{view!r} is no register tile", rule="a scalar function works on registers",
             legal="a px.local tile; load memory with tile.apply first",
         )  # fmt: skip
-    view.check_visible(here())
+    view.check_visible()
     return RegisterOperand(match, name, contract, view.view(*view.shape, 1), group, Image.words(1, view.storage.container.bits))
 
 

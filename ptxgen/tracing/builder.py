@@ -681,7 +681,7 @@ class Builder:
             region = region.parent
         return None
 
-    def visible(self, value: Value, where: Any) -> None:
+    def visible(self, value: Value, where: Any = None) -> None:
         """Refuse a value that is defined in a branch or loop body which does not enclose this place.
 
         Raises
@@ -693,20 +693,20 @@ class Builder:
         if value.region is not None:
             self.visible_region(value.region, where)
 
-    def own(self, value: Value, where: Any) -> None:
+    def own(self, value: Value, where: Any = None) -> None:
         """Refuse a value of the function around this one, or of one that it calls."""
         if value.builder is not self and value.builder.module is self.module:
             raise TraceError(
-                f"this value belongs to {value.builder.name}, and is used in {self.name}", where=where,
+                f"this value belongs to {value.builder.name}, and is used in {self.name}", where=where or here(),
                 why="a function has registers of its own", legal="pass it as an argument",
             )  # fmt: skip
 
-    def visible_region(self, region: Region, where: Any) -> None:
+    def visible_region(self, region: Region, where: Any = None) -> None:
         """The same for anything else that a region holds, such as a view whose bounds were proved in it."""
         if not self.region.inside(region):
             raise TraceError(
                 f"this value is defined inside the {region.kind} block at {region.where} and used outside of it",
-                where=where,
+                where=where or here(),
                 why="the block may not have run, so its register may hold nothing",
                 legal="declare r = px.reg(dtype, init) before the block, r.set(...) inside it; or use px.select",
             )

@@ -79,7 +79,7 @@ def _declare(what: str, space: str, values: Any, dtype: Type | None, align: int 
     else:
         name = make()
     layout = Layout(S[array.shape]).bind(dtype.bits)
-    return View(builder, dtype, Memory(name, space, ir.Sym(name), align, where), layout, where)
+    return View(builder, dtype, Memory(name, space, ir.Sym(name), align, where), layout)
 
 
 def _typed(what: str, values: Any, dtype: Type | None, where: Where) -> tuple[np.ndarray, Type]:

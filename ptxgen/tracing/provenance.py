@@ -18,11 +18,12 @@ _DEMO = _PACKAGE + "demo.py"  # a user's program that ships with the package
 class Where:
     """A place in the user's code: a code object and an instruction offset in it (`frame.f_lasti`)."""
 
-    __slots__ = ("code", "lasti")
+    __slots__ = ("_line", "code", "lasti")
 
     def __init__(self, code: CodeType, lasti: int) -> None:
         self.code = code
         self.lasti = lasti
+        self._line = 0
 
     @property
     def filename(self) -> str:
@@ -31,10 +32,11 @@ class Where:
     @property
     def line(self) -> int:
         """The line number, from 1."""
-        _, starts, lines = _line_table(self.code)
-        at = bisect_right(starts, self.lasti) - 1
-        line = lines[at] if at >= 0 else None
-        return self.code.co_firstlineno if line is None else line
+        if not self._line:
+            _, starts, lines = _line_table(self.code)
+            at = bisect_right(starts, self.lasti) - 1
+            self._line = (lines[at] if at >= 0 else None) or self.code.co_firstlineno
+        return self._line
 
     @property
     def source(self) -> str:

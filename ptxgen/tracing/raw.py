@@ -504,7 +504,7 @@ def _address(builder: Builder, match: Match, slot: Slot, given: Any, where: Wher
         if isinstance(offset, bool) or not isinstance(offset, int):
             raise TraceError(f"the offset {offset!r} of an address is no int", where=where, legal="(base, 16): bytes; add runtime offsets")
     if isinstance(base, View) and base.space != "reg":
-        base.check_visible(where)
+        base.check_visible()
         contract = match.entry.operands.get(slot.name)
         if contract is not None and contract.kind == "address" and contract.type:
             check_access(match, slot.name, contract, base, offset)

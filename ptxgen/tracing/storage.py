@@ -80,7 +80,7 @@ def local(shape: int | Sequence[int], dtype: Type, layout: Any = None, container
     where = here()
     storage = Registers(container, registers, where)
     builder.tiles.append(storage)
-    return View(builder, dtype, storage, tile, where)
+    return View(builder, dtype, storage, tile)
 
 
 def shared(
@@ -136,7 +136,7 @@ def shared(
         size = -(-size // align) * align
         tile = _staged(tile, stages, size * 8)
     where = here()
-    return View(builder, dtype, declare(builder, "smem", size * (stages or 1), align, where), tile, where)
+    return View(builder, dtype, declare(builder, "smem", size * (stages or 1), align, where), tile)
 
 
 def declare(builder: Builder, stem: str, size: int, align: int, where: Where) -> Memory:
@@ -226,11 +226,14 @@ def shared_memory(builder: Builder) -> tuple[SharedMemory, tuple[ir.Statement, .
     return SharedMemory((), (array,), end), tuple(_moved(statement, places) for statement in body)
 
 
+_NAMING = frozenset((ir.Address, ir.Sym))  # operands that may name a variable
+
+
 def _moved(statement: ir.Statement, places: dict[str, int]) -> ir.Statement:
-    if not isinstance(statement, ir.Instruction):
-        return statement
-    if not any(operand.__class__ is not ir.Reg and _variable(operand) in places for operand in statement.operands):
+    if not isinstance(statement, ir.Instruction) or _NAMING.isdisjoint(map(type, statement.operands)):
         return statement  # as nearly all are
+    if not any(_variable(operand) in places for operand in statement.operands):
+        return statement
     operands = tuple(_moved_operand(operand, places) for operand in statement.operands)
     return ir.Instruction(statement.opcode, operands, statement.guard, statement.where)
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import count
+from operator import attrgetter
 
 from ptxgen import ir
 from ptxgen.tracing.builder import Builder
@@ -14,6 +16,7 @@ from ptxgen.tracing.builder import Builder
 __all__ = ["tidy"]
 
 _REGISTERS_ALONE = {ir.Reg}
+_NAME = attrgetter("name")
 
 
 def tidy(builder: Builder) -> None:
@@ -34,16 +37,13 @@ def _registers(operands: Iterable[ir.Operand], found: list[ir.Reg]) -> None:
         kind = operand.__class__
         if kind is ir.Reg:
             found.append(operand)  # type: ignore[arg-type]
-        elif isinstance(operand, ir.Address):
-            if isinstance(operand.base, ir.Reg):
-                found.append(operand.base)
-            if operand.rest:
-                _registers(operand.rest, found)
-        elif isinstance(operand, ir.Vec):
-            if set(map(type, operand.items)) == _REGISTERS_ALONE:
-                found += operand.items  # type: ignore[arg-type]
+        elif kind is ir.Address:
+            _registers((operand.base, *operand.rest), found)  # type: ignore[union-attr]
+        elif kind is ir.Vec:
+            if set(map(type, operand.items)) == _REGISTERS_ALONE:  # type: ignore[union-attr]
+                found += operand.items  # type: ignore[union-attr, arg-type]
             else:
-                _registers(operand.items, found)
+                _registers(operand.items, found)  # type: ignore[union-attr]
         elif isinstance(operand, ir.Pair):
             _registers((operand.first, operand.second), found)
         elif isinstance(operand, (ir.Not, ir.Neg)):
@@ -57,11 +57,11 @@ def _named(statements: Iterable[ir.Statement]) -> tuple[list[str], list[int]]:
     for statement in statements:
         _note(statement, found)
         ends.append(len(found))
-    return [register.name for register in found], ends
+    return list(map(_NAME, found)), ends
 
 
 def _note(statement: ir.Statement, found: list[ir.Reg]) -> None:
-    if isinstance(statement, ir.Instruction):
+    if statement.__class__ is ir.Instruction:
         if statement.guard is not None:
             found.append(statement.guard.reg)
         _registers(statement.operands, found)
@@ -76,8 +76,8 @@ def _unread(builder: Builder, statements: list[ir.Statement], named: list[str], 
     makers: dict[str, int] = {}
     reads = Counter(named)
     for at, statement in enumerate(statements):
-        if statement.__class__ is ir.Instruction and statement.operands:  # type: ignore[union-attr]
-            target = statement.operands[0]  # type: ignore[union-attr]
+        if statement.__class__ is ir.Instruction and statement.operands:
+            target = statement.operands[0]
             # What comes after the definition reads, also in the place of a result: bar.sync of a register.
             if target.__class__ is ir.Reg and target.name in droppable and target.name not in makers:
                 makers[target.name] = at
@@ -98,12 +98,13 @@ def _unread(builder: Builder, statements: list[ir.Statement], named: list[str], 
 
 def _renumber(builder: Builder, named: list[str]) -> None:
     """Number the registers of each class in the order in which the text names them."""
-    places = {name: place for place, name in enumerate(dict.fromkeys(named))}
+    places = dict(zip(dict.fromkeys(named), count()))
     counts: dict[str, int] = {}
     for prefix, handed_out in builder.registers.items():
-        kept = sorted([one for one in handed_out if one.name in places], key=lambda one: places[one.name])
-        for number, register in enumerate(kept):
-            register.name = f"{prefix}{number}"
+        own = dict(zip(map(_NAME, handed_out), handed_out))
+        kept = sorted(own.keys() & places.keys(), key=places.__getitem__)
+        for number, name in enumerate(kept):
+            own[name].name = f"{prefix}{number}"
         counts[prefix] = len(kept)
     for part, register in builder.parts:
         part.name = register.name

@@ -259,7 +259,7 @@ def mov_opcode(type: Type) -> str:
     return "cvt.u8.u8" if type.bits == 8 else f"mov.b{type.bits}"
 
 
-def operand(builder: Builder, value: Value, where: Where, *, negatable: bool = False) -> tuple[ir.Operand, Given]:
+def operand(builder: Builder, value: Value, where: Where | None = None, *, negatable: bool = False) -> tuple[ir.Operand, Given]:
     """A value as an instruction's operand, where it may be used.
 
     A negated predicate becomes ``!p`` where that may stand, else one ``not.pred``.
@@ -273,7 +273,7 @@ def operand(builder: Builder, value: Value, where: Where, *, negatable: bool = F
         builder.own(value, where)
         raise TraceError(
             "a value of another trace is used",
-            where=where,
+            where=where or here(),
             why=f"it was made at {value.where}, when another kernel (or another specialisation of this one) was traced",
             legal="pass it as a parameter",
         )
@@ -282,7 +282,7 @@ def operand(builder: Builder, value: Value, where: Where, *, negatable: bool = F
     if isinstance(value.operand, ir.Not):
         if negatable:
             return value.operand, Given("not", f"!{value.operand.reg.name}")
-        value = _materialised(builder, value, where)
+        value = _materialised(builder, value, where or here())
     return value.described()
 
 

@@ -100,7 +100,7 @@ def index_expr(index: Any, builder: Builder, what: str) -> Scalar:
         return index
     value = index.__ptxgen_value__(builder) if hasattr(index, "__ptxgen_value__") else index
     if isinstance(value, Value):
-        builder.visible(value, here())
+        builder.visible(value)
         if not value.type.is_integer:
             raise TraceError(
                 f"{what} is a .{value.type.name} where an integer is needed", where=here(), legal="index with u32, s32, u64 or s64"
@@ -177,35 +177,33 @@ class View:
         Positions in bits from the storage's first bit.
     """
 
-    __slots__ = ("builder", "dtype", "layout", "region", "storage", "where")
+    __slots__ = ("builder", "dtype", "layout", "region", "storage")
     __array_ufunc__ = None
 
-    def __init__(self, builder: Builder, dtype: Type, storage: Memory | Registers, layout: Layout, where: Where) -> None:
+    def __init__(self, builder: Builder, dtype: Type, storage: Memory | Registers, layout: Layout) -> None:
         self.builder = builder
         self.dtype = dtype
         self.storage = storage
         self.layout = layout
-        self.where = where
         self.region = builder.region
 
     def _with(self, layout: Layout, dtype: Type | None = None) -> View:
-        where = here()
-        self.check_visible(where)
-        return View(self.builder, dtype or self.dtype, self.storage, layout, where)
+        self.check_visible()
+        return View(self.builder, dtype or self.dtype, self.storage, layout)
 
-    def check_visible(self, where: Where) -> None:
+    def check_visible(self) -> None:
         """Refuse a view where the guards that prove its bounds are not in force."""
         trace = active()
         if trace is not None and trace is not self.builder:
             raise TraceError(
-                f"{self!r} belongs to {self.builder.name}, and is used in {trace.name}", where=where,
+                f"{self!r} belongs to {self.builder.name}, and is used in {trace.name}", where=here(),
                 why="a function has registers of its own", legal="pass it as an argument: x: px.Tensor(shape, dtype)",
             )  # fmt: skip
         if self.builder.region.inside(self.region):
             return
         raise TraceError(
             f"{self!r} is a view made inside the {self.region.kind} block at {self.region.where} and used outside of it",
-            where=where, why="what proves its bounds holds in that block alone", legal="make the view where it is used",
+            where=here(), why="what proves its bounds holds in that block alone", legal="make the view where it is used",
         )  # fmt: skip
 
     @property

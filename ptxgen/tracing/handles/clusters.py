@@ -65,7 +65,7 @@ def mapa(view: Any, rank: Any) -> View:
         view = view.__ptxgen_view__()
     if not isinstance(view, View) or view.space != "shared":
         raise TraceError(f"px.mapa of {view!r}", where=where, why="only shared memory has a copy in every block", legal="a px.shared tile")
-    view.check_visible(where)
+    view.check_visible()
     blocks = prod(builder.cluster)
     if blocks == 1 and not (isinstance(rank, int) and rank == 0):
         raise TraceError(
@@ -87,4 +87,4 @@ def mapa(view: Any, rank: Any) -> View:
     base: Value = builder.numbered(("mapa", own.operand, given.operand), make)
     assert isinstance(view.storage, Memory)
     storage = ComputedMemory(view.storage.name, "shared::cluster", base, view.storage.align, view.storage.where)
-    return View(builder, view.dtype, storage, view.layout, where)
+    return View(builder, view.dtype, storage, view.layout)

@@ -273,7 +273,7 @@ def mbarrier(count: Any, stages: int | None = None) -> MBarrier:
     _arrivals(count, where)
     storage = declare(builder, "mbar", number * _BYTES, _BYTES, where)
     shape = () if stages is None else (number,)
-    view = View(builder, b64, storage, Layout(S[shape]).bind(8 * _BYTES), where)
+    view = View(builder, b64, storage, Layout(S[shape]).bind(8 * _BYTES))
     return MBarrier(_Ring(assigned_name(where) or storage.name, count, number), view)
 
 

@@ -94,7 +94,7 @@ class TensorMemory:
             )  # fmt: skip
         storage = ComputedMemory(self._name, "tensor", self._address(builder), 16, where)
         layout = Layout(S[extents : (LANE * (_COLUMN // dtype.bits), 1)]) + column * (_COLUMN // dtype.bits)
-        return View(builder, dtype, storage, layout.bind(dtype.bits), where)
+        return View(builder, dtype, storage, layout.bind(dtype.bits))
 
     def _address(self, builder: Builder) -> Value:
         """The columns' address, read from shared memory where it is not known yet."""
@@ -126,7 +126,7 @@ def tensor_memory(columns: int, *, cta_group: int = 1) -> TensorMemory:
         )  # fmt: skip
     word = declare(builder, "tmem", 4, 4, where)
     name = assigned_name(where) or word.name
-    return TensorMemory(name, columns, cta_group, View(builder, u32, word, Layout(S[()]).bind(32), where))
+    return TensorMemory(name, columns, cta_group, View(builder, u32, word, Layout(S[()]).bind(32)))
 
 
 def tcgen05_commit(mbar: Any, *, cta_group: int = 1, mask: Any = None) -> None:
