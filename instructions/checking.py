@@ -526,6 +526,8 @@ def legal_operand(match: Match, contract: Operand | None, name: str) -> str:
     what = f"{count} registers of {fitting}{wide} in braces" if count > 1 else f"a register of {fitting}{wide}"
     if count == 1 and contract.braced:
         what += " in braces"
+    if contract.first and count > 1 and match.type(contract.first) is not demanded:
+        what += f", of which the first is of {_fitting(match.type(contract.first))}"
     if contract.kind == "immediate":
         what = f"a .{demanded.name} constant"
     elif match.allows(contract.immediate) and has_constants(demanded):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ptxgen.instructions.checking import allowed_values, has_constants
 from ptxgen.instructions.grammar import Slot, broken_rules
 from ptxgen.instructions.language import Operand
@@ -98,6 +100,10 @@ class _Writer:
     def _slot(self, slot: Slot) -> str:
         contracts = self._match.entry.operands
         first = self._operand(contracts[slot.name], slot.bracket)
+        if slot.selector == "required":
+            first += "." + re.sub(r"\[(.).*?\]", r"\1", contracts[slot.name].selector.split()[0])
+        if slot.negation == "required":
+            first = "-" + first
         if slot.second:
             return f"{first}|{self._operand(contracts[slot.second], False)}"
         if slot.inner:

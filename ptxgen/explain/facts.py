@@ -250,7 +250,7 @@ def slots_allowed(match: Match, slots: tuple[Slot, ...]) -> bool:
 def _operand(match: Match, name: str, contract: Operand, holds: Mapping[str, str]) -> OperandFacts:
     optional = name not in match.form.required and not _needed(match, name)
     alignment = view = None
-    if contract.kind == "address" and contract.type:
+    if contract.kind == "address" and contract.type and not _opaque(match, contract):
         alignment = max(contract.align, max(1, match.type(contract.type).bits // 8) * match.count(contract.vector))
     if contract.kind not in NAMED and contract.kind not in ("list", "sink") and (contract.kind != "address" or contract.type):
         view = f"(*group, *repeat, {match.count(contract.vector)})"
@@ -260,6 +260,11 @@ def _operand(match: Match, name: str, contract: Operand, holds: Mapping[str, str
         view = _atom_view(tile, tile.atoms[name], match) if name in tile.atoms else sized
     meaning = match.entry.meaning.get(name) or OPERANDS.get(name, "")
     return OperandFacts(name, contract.role, legal_operand(match, contract, name), meaning, holds.get(name, ""), optional, alignment, view)
+
+
+def _opaque(match: Match, contract: Operand) -> bool:
+    """Whether an operand is a texture, sampler or surface, which has no elements to view."""
+    return bool(contract.type) and match.type(contract.type).kind == "opaque"
 
 
 def _atom_view(tile: Tile, atom: Atom, match: Match) -> str:
@@ -298,7 +303,7 @@ def _why_no_tile(match: Match) -> str:
         return "" if condition(tile.when).holds(match.bindings) else f"its tile form is for {tile.when}"
     for slot in match.form.operand_lists[0]:
         contract = match.entry.operands[slot.name]
-        if contract.kind in NAMED or contract.kind == "list" or slot.inner:
+        if contract.kind in NAMED or contract.kind == "list" or slot.inner or _opaque(match, contract):
             return f'operand {slot.name} is no view; call px.ptx["{match.opcode}"](...) instead'
     if not match.form.operand_lists[0]:
         return "it has no operands"
