@@ -69,6 +69,7 @@ def _host_array(info: ArrayInfo) -> np.ndarray:
     start, size = info.root
     memory = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(start))
     strides = tuple(stride * info.itemsize for stride in info.strides)
-    array: np.ndarray = np.ndarray(info.shape, f"u{info.itemsize}", memory, info.pointer - start, strides)
+    bits = f"u{info.itemsize}" if info.itemsize <= 8 else f"V{info.itemsize}"
+    array: np.ndarray = np.ndarray(info.shape, bits, memory, info.pointer - start, strides)
     array.flags.writeable = not info.readonly
     return array
