@@ -275,7 +275,7 @@ class Entry:
     """One instruction of the ISA; see `instruction` for the fields. `compiled` belongs to `ptxgen.instructions.grammar`."""
 
     __slots__ = (
-        "awaits", "choices", "commits", "compiled", "completes", "ends", "family", "fuses", "issuer", "meaning", "name", "operands", "rules", "section", "since",
+        "allocates", "awaits", "choices", "commits", "compiled", "completes", "ends", "family", "fences", "frees", "fuses", "issuer", "meaning", "name", "operands", "rules", "section", "since",
         "summary", "syntax", "tile",
     )  # fmt: skip
 
@@ -292,6 +292,9 @@ class Entry:
     completes: str
     commits: str
     awaits: str
+    fences: str
+    allocates: str
+    frees: str
     ends: bool
     fuses: str
     meaning: Mapping[str, str]
@@ -316,6 +319,9 @@ def instruction(
     completes: str = "at once",
     commits: str = "",
     awaits: str = "",
+    fences: str = "",
+    allocates: str = "",
+    frees: str = "",
     ends: bool = False,
     fuses: str = "",
     meaning: Mapping[str, str] | None = None,
@@ -344,6 +350,10 @@ def instruction(
         ``"at once"`` or the mechanism that tells of its completion: ``"cp.async group"``, ``"mbarrier transaction"``, ...
     commits, awaits : str
         The groups (as `completes` calls them) that it closes, or waits for; qualifiers in it stand for their values.
+    fences : str
+        The groups, as `completes` calls them, whose registers it orders: what was written in front of it they read.
+    allocates, frees : str
+        What it takes that a kernel gives back before it ends, and what gives it back: ``"tensor memory"``.
     ends : bool
         Whether the thread does not go on behind it.
     fuses : str
@@ -367,6 +377,9 @@ def instruction(
     made.completes = completes
     made.commits = commits
     made.awaits = awaits
+    made.fences = fences
+    made.allocates = allocates
+    made.frees = frees
     made.ends = ends
     made.fuses = fuses
     made.meaning = meaning or {}

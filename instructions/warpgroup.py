@@ -319,6 +319,7 @@ wgmma_fence = instruction(
     section="9.7.17.7.1",
     summary="Orders earlier accesses to registers before the products behind it: the first, and one whose registers were written between.",
     syntax="wgmma.fence.sync.aligned;",
+    fences="wgmma group",
     since=_SINCE,
     issuer="warpgroup",
     meaning=_ORDER,
