@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Union
 
 import numpy as np
@@ -36,6 +36,8 @@ def emulate(
     block: Shape,
     arguments: Sequence[Argument],
     dynamic_shared: int = 0,
+    dynamic_parts: Sequence[tuple[int, int, str]] = (),
+    shared_names: Mapping[str, str] | None = None,
     seed: int = 0,
     step_limit: int = STEP_LIMIT,
     cluster: Shape | None = None,
@@ -57,6 +59,10 @@ def emulate(
         the addresses of all arrays among the arguments, in their order.
     dynamic_shared : int
         Bytes of dynamic shared memory a block.
+    dynamic_parts : sequence of (offset, size, name)
+        What lies in it, for reports.
+    shared_names : mapping, optional
+        What reports call variables and parts in shared memory, where that is not the declared name.
     seed : int
         Decides the order in which threads run. With 0 they run as much together as they can; any other seed also lets warps run
         ahead of one another. The same seed gives the same run.
@@ -83,7 +89,7 @@ def emulate(
     sizes = _dim3(grid, "grid"), _dim3(block, "block"), None if cluster is None else _dim3(cluster, "cluster")
     launch = Launch(*sizes, dynamic_shared)
     _check_launch(launch)
-    program = Program(module, entry, dynamic_shared)
+    program = Program(module, entry, dynamic_shared, dynamic_parts, shared_names)
     launch.static_shared = program.static_shared
     reports = ReportBook(stop_on_report)
     memory = Memory(reports, bool(checks))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +39,14 @@ class Program:
         For an unknown entry, or a variable that cannot be placed.
     """
 
-    def __init__(self, module: Module, entry: str, dynamic_shared: int) -> None:
+    def __init__(
+        self,
+        module: Module,
+        entry: str,
+        dynamic_shared: int,
+        dynamic_parts: Sequence[tuple[int, int, str]] = (),
+        shared_names: Mapping[str, str] | None = None,
+    ) -> None:
         self.module = module
         self.scope = Scope(None, lambda name, type: _no_register(name))
         self.shared = Layout(FIRST["shared"])
@@ -47,6 +55,8 @@ class Program:
         self.global_locations: list[Location] = []
         self._global_end = GLOBAL_START
         self._externs: list[Location] = []
+        self._dynamic_parts = dynamic_parts
+        self._shared_names = shared_names or {}
         self._functions = _reachable(module, entry)
         self._placed: dict[int, Location] = {}
         for item in module.items:
@@ -162,9 +172,12 @@ class Program:
         if self.shared_bytes:
             stride = -(-self.shared_bytes // SHARED_ALIGN) * SHARED_ALIGN
             variables = extents(self.shared)
-            variables += [
-                (location.address - FIRST["shared"], location.size, location.variable.name) for location in self._externs
-            ]
+            for location in self._externs:
+                start = location.address - FIRST["shared"]
+                parts = self._dynamic_parts or [(0, location.size, location.variable.name)]
+                variables += [(start + offset, size, name) for offset, size, name in parts]
+            names = self._shared_names
+            variables = [(offset, size, names.get(name, name)) for offset, size, name in variables]
             memory.spaces["shared"] = Region(
                 "shared", FIRST["shared"], np.zeros(blocks * stride, np.uint8),
                 extent=self.shared_bytes, stride=stride, tracked=True, variables=variables,

@@ -202,7 +202,7 @@ class Specialization:
             return EmulationResult((), 0, 0, 0)
         if self._read is None:
             self._read = self._module_with_lines()
-        blocks = self.runner.grid(bound.dims) if grid is None else dim3(grid, "grid")
+        blocks, shared = self.runner.grid(bound.dims) if grid is None else dim3(grid, "grid"), self._traced.shared
         if check_grid(self.name, blocks):
             return EmulationResult((), 0, 0, 0)
         return emulate(
@@ -212,6 +212,8 @@ class Specialization:
             block=self._traced.block,
             arguments=emulator_arguments(self._traced.signature, bound),
             dynamic_shared=self._traced.dynamic_shared,
+            dynamic_parts=shared.dynamic_parts(),
+            shared_names=shared.spoken_names(),
             cluster=self._traced.cluster,
             seed=seed,
             **options,

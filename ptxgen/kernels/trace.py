@@ -18,7 +18,7 @@ from ptxgen.tracing.calls import parameter_type
 from ptxgen.tracing.provenance import Where, raised_at
 from ptxgen.tracing.source import parameter_line, return_line
 from ptxgen.tracing.spoken import spoken
-from ptxgen.tracing.storage import shared_memory
+from ptxgen.tracing.storage import SharedMemory, shared_memory
 from ptxgen.tracing.tidy import tidy
 from ptxgen.tracing.values import Scalar
 from ptxgen.tracing.views import Memory, View
@@ -37,24 +37,26 @@ class Trace:
     entry : str
     dynamic_shared : int
         Bytes of dynamic shared memory that a launch must provide.
+    shared : SharedMemory
     block, cluster : tuple of int
     """
 
-    __slots__ = ("block", "cluster", "dynamic_shared", "entry", "module", "signature")
+    __slots__ = ("block", "cluster", "dynamic_shared", "entry", "module", "shared", "signature")
 
     def __init__(
         self,
         module: ir.Module,
         signature: Signature,
         entry: str,
-        dynamic_shared: int,
+        shared: SharedMemory,
         block: tuple[int, int, int],
         cluster: tuple[int, int, int],
     ) -> None:
         self.module = module
         self.signature = signature
         self.entry = entry
-        self.dynamic_shared = dynamic_shared
+        self.dynamic_shared = shared.dynamic_bytes
+        self.shared = shared
         self.block = block
         self.cluster = cluster
 
@@ -175,7 +177,7 @@ def trace(
         {one.name: one.multiple_of for one in dims if one.multiple_of > 1},
     )
     builder.forget()
-    return Trace(ir.Module(version, (lowest,), items), signature, function.__name__, shared.dynamic_bytes, block, cluster)
+    return Trace(ir.Module(version, (lowest,), items), signature, function.__name__, shared, block, cluster)
 
 
 def _kind(returned: Any) -> str:

@@ -13,9 +13,10 @@ from ptxgen.layouts import S
 from ptxgen.layouts.layout import Layout, as_layout
 from ptxgen.tracing.builder import Builder, Value, current
 from ptxgen.tracing.provenance import Where, here
+from ptxgen.tracing.source import assigned_name
 from ptxgen.tracing.views import Memory, Registers, View
 
-__all__ = ["STATIC_LIMIT", "declare", "local", "shared", "shared_memory", "static_extents"]
+__all__ = ["STATIC_LIMIT", "SharedMemory", "declare", "local", "shared", "shared_memory", "static_extents"]
 
 STATIC_LIMIT = 48 * 1024
 """Bytes of shared memory that a kernel can declare statically; above, all of it is dynamic (CUDA C++ Programming Guide, 16.4.3)."""
@@ -142,7 +143,7 @@ def shared(
 def declare(builder: Builder, stem: str, size: int, align: int, where: Where) -> Memory:
     """Shared memory of so many bytes, under a fresh name that begins with `stem`."""
     name = builder.unique(stem)
-    builder.shared.append(ir.Variable("shared", "b8", name, (size,), align=align))
+    builder.shared.append(ir.Variable("shared", "b8", name, (size,), align=align, where=where))
     _check_limit(builder, where)
     return Memory(name, "shared", ir.Sym(name), align, where)
 
@@ -212,6 +213,17 @@ class SharedMemory(NamedTuple):
     declarations: tuple[ir.Variable, ...]
     module_level: tuple[ir.Variable, ...]
     dynamic_bytes: int
+    variables: tuple[ir.Variable, ...]
+
+    def dynamic_parts(self) -> list[tuple[int, int, str]]:
+        """Offset, size and name of each variable in dynamic shared memory."""
+        places = _places(self.variables)[0] if self.dynamic_bytes else {}
+        return [(places[one.name], one.dims[0] or 0, one.name) for one in self.variables if one.name in places]
+
+    def spoken_names(self) -> dict[str, str]:
+        """What the user calls the variables, for messages: those that have a name of their own."""
+        given = [assigned_name(one.where) for one in self.variables]
+        return {one.name: name for one, name in zip(self.variables, given, strict=True) if name and given.count(name) == 1}
 
 
 def shared_memory(builder: Builder) -> tuple[SharedMemory, tuple[ir.Statement, ...]]:
@@ -220,10 +232,10 @@ def shared_memory(builder: Builder) -> tuple[SharedMemory, tuple[ir.Statement, .
     variables = builder.shared
     places, end = _places(variables)
     if end <= STATIC_LIMIT:
-        return SharedMemory(tuple(variables), (), 0), body
+        return SharedMemory(tuple(variables), (), 0, tuple(variables)), body
     align = max(DYNAMIC_ALIGN, *(variable.align or 1 for variable in variables))
     array = ir.Variable("shared", "b8", DYNAMIC_NAME, (None,), align=align, linkage="extern")
-    return SharedMemory((), (array,), end), tuple(_moved(statement, places) for statement in body)
+    return SharedMemory((), (array,), end, tuple(variables)), tuple(_moved(statement, places) for statement in body)
 
 
 _NAMING = frozenset((ir.Address, ir.Sym))  # operands that may name a variable

@@ -59,7 +59,7 @@ def test_expect_tx_of_fewer_bytes():
         arrived.wait(0)  # <- there
 
     reported(kernel, (box(),), """
-<there>: mbarrier.try_wait.parity.shared.b64: deadlock: 32 threads wait for phase 0 (parity 0) of mbarrier mbar byte 0, which does not complete: phase 0, 0 of 1 arrivals pending, 512 transaction bytes more than expected (block 0, thread 0 and 31 more)
+<there>: mbarrier.try_wait.parity.shared.b64: deadlock: 32 threads wait for phase 0 (parity 0) of mbarrier arrived byte 0, which does not complete: phase 0, 0 of 1 arrivals pending, 512 transaction bytes more than expected (block 0, thread 0 and 31 more)
 """)
 
 
@@ -77,7 +77,7 @@ def test_expect_tx_of_more_bytes():
         arrived.wait(0)  # <- here
 
     reported(kernel, (box(),), """
-<here>: mbarrier.try_wait.parity.shared.b64: deadlock: 32 threads wait for phase 0 (parity 0) of mbarrier mbar byte 0, which does not complete: phase 0, 0 of 1 arrivals pending, 1024 transaction bytes outstanding (block 0, thread 0 and 31 more)
+<here>: mbarrier.try_wait.parity.shared.b64: deadlock: 32 threads wait for phase 0 (parity 0) of mbarrier arrived byte 0, which does not complete: phase 0, 0 of 1 arrivals pending, 1024 transaction bytes outstanding (block 0, thread 0 and 31 more)
 """)
 
 
@@ -95,7 +95,7 @@ def test_copy_without_an_arrival():
         arrived.wait(0)  # <- here
 
     reported(kernel, (box(),), """
-<here>: mbarrier.try_wait.parity.shared.b64: deadlock: 32 threads wait for phase 0 (parity 0) of mbarrier mbar byte 0, which does not complete: phase 0, 1 of 1 arrivals pending (block 0, thread 0 and 31 more)
+<here>: mbarrier.try_wait.parity.shared.b64: deadlock: 32 threads wait for phase 0 (parity 0) of mbarrier arrived byte 0, which does not complete: phase 0, 1 of 1 arrivals pending (block 0, thread 0 and 31 more)
 """)
 
 
@@ -114,7 +114,7 @@ def test_wait_for_the_other_parity():
         px.ptx["st.global.b16"](B[px.tid.x], px.ptx["ld.shared.b16"](tile[0, px.tid.x]))  # <- here
 
     reported(kernel, (box(), np.zeros(32, bf16.numpy)), """
-<here>: ld.shared.b16: in flight: 2 bytes at smem byte 0 are read while cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes (<there>) is on its way to them: a wait for phase 0 (parity 0) of mbarrier mbar byte 0 is missing; the wait for parity 1 passed at once, as on every fresh mbarrier (block 0, thread 0 and 31 more)
+<here>: ld.shared.b16: in flight: 2 bytes at tile byte 0 are read while cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes (<there>) is on its way to them: a wait for phase 0 (parity 0) of mbarrier arrived byte 0 is missing; the wait for parity 1 passed at once, as on every fresh mbarrier (block 0, thread 0 and 31 more)
 """)
 
 
@@ -132,7 +132,7 @@ def test_read_without_the_wait():
         px.ptx["st.global.b16"](B[px.tid.x], px.ptx["ld.shared.b16"](tile[0, px.tid.x]))  # <- here
 
     reported(kernel, (box(), np.zeros(32, bf16.numpy)), """
-<here>: ld.shared.b16: in flight: 2 bytes at smem byte 0 are read while cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes (<there>) is on its way to them: a wait for phase 0 (parity 0) of mbarrier mbar byte 0 is missing (block 0, thread 0 and 31 more)
+<here>: ld.shared.b16: in flight: 2 bytes at tile byte 0 are read while cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes (<there>) is on its way to them: a wait for phase 0 (parity 0) of mbarrier arrived byte 0 is missing (block 0, thread 0 and 31 more)
 """)
 
 
@@ -149,7 +149,7 @@ def test_store_without_the_proxy_fence():
             px.bulk_wait(0)
 
     reported(kernel, (box(),), """
-<here>: cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group: proxy fence: 1024 bytes at smem byte 0 are read by the async proxy, and st.shared.b32 (<there>) in warp 0 of block 0 wrote them by the generic proxy: fence.proxy.async by those threads, before the barrier in between, is missing (block 0, thread 0)
+<here>: cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group: proxy fence: 1024 bytes at tile byte 0 are read by the async proxy, and st.shared.b32 (<there>) in warp 0 of block 0 wrote them by the generic proxy: fence.proxy.async by those threads, before the barrier in between, is missing (block 0, thread 0)
 """)
 
 
@@ -166,7 +166,7 @@ def test_source_overwritten_before_the_wait():
         px.bulk_wait(0)
 
     reported(kernel, (np.zeros(8, np.uint32),), """
-<here>: st.shared.b32: race: 4 bytes at smem byte 0 are written while cp.async.bulk.global.shared::cta.bulk_group (<there>) of warp 0 of block 0 reads them: cp.async.bulk.wait_group.read by that warp is missing (block 0, thread 0)
+<here>: st.shared.b32: race: 4 bytes at tile byte 0 are written while cp.async.bulk.global.shared::cta.bulk_group (<there>) of warp 0 of block 0 reads them: cp.async.bulk.wait_group.read by that warp is missing (block 0, thread 0)
 """)
 
 
@@ -183,7 +183,7 @@ def test_store_that_no_commit_closes():
             px.ptx["st.shared.b32"](tile[0], 7)  # <- here
 
     reported(kernel, (np.zeros(8, np.uint32),), """
-<here>: st.shared.b32: race: 4 bytes at smem byte 0 are written while cp.async.bulk.global.shared::cta.bulk_group (<there>) of warp 1 of block 0 reads them: cp.async.bulk.commit_group by that warp is missing, so that no wait_group covers the copy (block 0, thread 32)
+<here>: st.shared.b32: race: 4 bytes at tile byte 0 are written while cp.async.bulk.global.shared::cta.bulk_group (<there>) of warp 1 of block 0 reads them: cp.async.bulk.commit_group by that warp is missing, so that no wait_group covers the copy (block 0, thread 32)
 """)
 
 
@@ -262,7 +262,7 @@ def test_cp_async_without_its_wait():
         px.ptx["st.global.u32"](B[px.tid.x], px.ptx["ld.shared.u32"](tile[px.tid.x, 0]))  # <- here
 
     reported(kernel, (np.zeros((32, 4), np.uint32), np.zeros(32, np.uint32)), """
-<here>: ld.shared.u32: in flight: 4 bytes at smem byte 0 are read while cp.async.cg.shared.global (<there>) is on its way to them: cp.async.wait_group 0 by thread 0 of block 0 is missing (block 0, thread 0 and 31 more)
+<here>: ld.shared.u32: in flight: 4 bytes at tile byte 0 are read while cp.async.cg.shared.global (<there>) is on its way to them: cp.async.wait_group 0 by thread 0 of block 0 is missing (block 0, thread 0 and 31 more)
 """)
 
 
@@ -276,7 +276,7 @@ def test_cp_async_that_another_warp_reads_without_a_barrier():
         px.ptx["st.global.u32"](B[px.tid.x], px.ptx["ld.shared.u32"](tile[63 - px.tid.x, 0]))  # <- here
 
     reported(kernel, (np.zeros((64, 4), np.uint32), np.zeros(64, np.uint32)), """
-<here>: ld.shared.u32: race: 4 bytes at smem byte 1008 are read, and nothing orders this after the write by cp.async.cg.shared.global (<there>) in warp 1 of block 0 (block 0, thread 0 and 63 more)
+<here>: ld.shared.u32: race: 4 bytes at tile byte 1008 are read, and nothing orders this after the write by cp.async.cg.shared.global (<there>) in warp 1 of block 0 (block 0, thread 0 and 63 more)
 """)
 
 
@@ -380,7 +380,7 @@ def test_mbarrier_that_expects_one_arrival_more():
         met.wait(0)  # <- here
 
     reported(kernel, (), """
-<here>: mbarrier.try_wait.parity.shared.b64: deadlock: 32 threads wait for phase 0 (parity 0) of mbarrier mbar byte 0, which does not complete: phase 0, 1 of 33 arrivals pending (block 0, thread 0 and 31 more)
+<here>: mbarrier.try_wait.parity.shared.b64: deadlock: 32 threads wait for phase 0 (parity 0) of mbarrier met byte 0, which does not complete: phase 0, 1 of 33 arrivals pending (block 0, thread 0 and 31 more)
 """)
 
 

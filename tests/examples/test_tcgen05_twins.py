@@ -12,7 +12,7 @@ TWINS = [
     ("empty[at.stage].wait(at.phase)", "pass", "mbarrier", "1 more arrive"),
     ("px.tcgen05_commit(empty[at.stage], cta_group=ctas, mask=both)", "pass", "deadlock", "try_wait"),
     ("px.tcgen05_commit(done, cta_group=ctas, mask=both)", "pass", "deadlock", "128 threads wait"),
-    ("(ROWS + share) * DEPTH * 2", "(ROWS + share) * DEPTH", "", "dynamic_shared byte"),  # which comes first, a race or a deadlock, varies
+    ("(ROWS + share) * DEPTH * 2", "(ROWS + share) * DEPTH", "", "full byte"),  # which comes first, a race or a deadlock, varies
     ('px.tcgen05_wait("ld")', "pass", "in flight", "tcgen05.wait::ld must come first"),
     ("done.wait(0)", "pass", "unwritten memory", "of tensor memory is read"),
     ('done.wait(0)\n        px.tcgen05_fence("after")', "done.wait(0)", "tensor fence", "tcgen05.fence::after_thread_sync must come first"),

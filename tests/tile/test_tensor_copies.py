@@ -133,7 +133,7 @@ def test_readers_must_wait_for_the_commit():
             memory.dealloc()
 
     reports = [str(one) for one in kernel.emulate(np.zeros((128, 4), np.uint32)).reports]
-    words = "in flight: this reads lane 0, column 0", "tcgen05.cp.cta_group::1.128x128b", "a wait for mbarrier mbar byte 0"
+    words = "in flight: this reads lane 0, column 0", "tcgen05.cp.cta_group::1.128x128b", "a wait for mbarrier done byte 0"
     assert any(all(word in one for word in words) for one in reports), reports
 
 
