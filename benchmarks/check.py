@@ -2,8 +2,8 @@
 
     python -m benchmarks.check [--out FILE.json]
 
-Over what nvcc made of the sources in tests/foreign for four targets. Single-threaded, in processor time, the best of five rounds; contracts that the
-texts need are loaded before.
+Over what nvcc made of the sources in tests/foreign for four targets. Single-threaded, in processor time, the best of five rounds;
+contracts that the texts need are loaded before.
 """
 
 from __future__ import annotations

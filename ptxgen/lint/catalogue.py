@@ -66,6 +66,10 @@ _ALL = (
         "Waits behind a guard count as waits, and so do calls.",
     ),
     Lint(
+        "unfenced-register", "warning", "registers that products read are written in front of a fence that orders them", "",
+        "None is known. Products that find their accumulators as the ones before left them need no fence.",
+    ),
+    Lint(
         "wait-before-commit", "warning", "a wait for groups comes behind the commit that closes one", "",
         "A function that another one calls may wait for its caller's groups; only entries are looked at, and calls may commit.",
     ),
@@ -73,6 +77,10 @@ _ALL = (
         "uninitialised-mbarrier", "warning", "an mbarrier is initialised before it is used", "9.7.15.16.12",
         "Only barriers in the entry's own shared memory are looked at; an init whose address is not known may be theirs, and so may one in "
         "a function that is called.",
+    ),
+    Lint(
+        "not-given-back", "warning", "a kernel gives back what it has allocated before it ends", "",
+        "Whether each path gives it back is not looked at; a function that is called may.",
     ),
     Lint(
         "fused-product", "note", "without .rnd a product and the sum that takes it may be rounded once", "9.7.3.5",

@@ -9,7 +9,7 @@ from ptxgen.lint.plans import named_operands
 from ptxgen.lint.values import Value
 from ptxgen.text.writer import write_operand
 
-__all__ = ["check_objects"]
+__all__ = ["check_allocations", "check_objects"]
 
 
 def check_objects(context: Context) -> None:
@@ -63,3 +63,20 @@ def _report(context: Context, step: Step, name: str, operand: ir.Address, value:
         "uninitialised-mbarrier", step, f"nothing initialises the {what} at {at}", operand=name, example=example,
         legal=f"{what}.init of {at} by one thread, a fence and a barrier before the first use", focus=write_operand(operand),
     )  # fmt: skip
+
+
+def check_allocations(context: Context) -> None:
+    """Report what an entry allocates and never gives back."""
+    steps = [step for step in context.flow.steps if step.plan.match is not None]
+    freed = {step.plan.match.entry.frees for step in steps if step.plan.match is not None}
+    if any(isinstance(step.statement, ir.Call) for step in context.flow.steps):
+        return
+    for step in steps:
+        assert step.plan.match is not None
+        what = step.plan.match.entry.allocates
+        if what and what not in freed:
+            context.report(
+                "not-given-back", step, f"nothing gives back the {what}",
+                example="a later block on the multiprocessor waits for it forever",
+                legal="the deallocation, by the same warp, before the end", focus=step.statement.opcode,
+            )  # fmt: skip

@@ -9,7 +9,7 @@ from ptxgen.lint.context import Context
 from ptxgen.lint.flow import Flow, Step
 from ptxgen.lint.plans import Plan, named_operands
 
-__all__ = ["check_groups", "check_in_flight"]
+__all__ = ["check_fences", "check_groups", "check_in_flight"]
 
 _AGES = 64
 
@@ -122,6 +122,63 @@ def _left(step: Step) -> int | None:
     assert isinstance(step.statement, ir.Instruction)
     count = step.statement.operands[0] if step.statement.operands else None
     return count.value if isinstance(count, ir.Int) else None
+
+
+# ---- registers that nothing orders ------------------------------------------------------------------------------------
+
+
+def check_fences(context: Context) -> None:
+    """Report products whose registers were written behind the last fence, on some path."""
+    for mechanism in dict.fromkeys(step.plan.completes() for step in context.flow.steps if _begins(step.plan)):
+        if mechanism.endswith("group"):
+            _check_fences(context, mechanism)
+
+
+def _check_fences(context: Context, mechanism: str) -> None:
+    flow = context.flow
+    products = [step for step in flow.steps if step.plan.completes() == mechanism and _begins(step.plan)]
+    relevant = {name for step in products for name in (*step.writes, *_fragments(step))}
+    written: list[set[str] | None] = [None] * len(flow.blocks)
+    written[0] = set()
+    waiting = [0] if products else []
+    while waiting:
+        number = waiting.pop()
+        here = set(written[number] or ())
+        start, end, exits = flow.blocks[number]
+        for step in flow.steps[start:end]:
+            _write(step, mechanism, relevant, here)
+        for after, _ in exits:
+            before = written[after]
+            if before is None or not here <= before:
+                written[after] = here | (before or set())
+                waiting.append(after)
+    for (start, end, _), before in zip(flow.blocks, written):
+        here = set(before or ())
+        for step in flow.steps[start:end] if before is not None else ():
+            own = [name for name in (*step.writes, *_fragments(step)) if name in here] if step in products else []
+            if own:
+                _report_unfenced(context, step, own[0], mechanism)
+            _write(step, mechanism, relevant, here)
+
+
+def _write(step: Step, mechanism: str, relevant: set[str], here: set[str]) -> None:
+    """Registers that other instructions wrote since the last fence."""
+    if step.plan.fences() == mechanism:
+        here.clear()
+    elif step.plan.completes() == mechanism:
+        here.difference_update((*step.writes, *_fragments(step)))  # told once
+    else:
+        here.update(relevant.intersection(step.writes))
+
+
+def _report_unfenced(context: Context, step: Step, name: str, mechanism: str) -> None:
+    shown = name.partition(" ")[0]
+    makers = [one for one in context.flow.makers[name] if one.plan.completes() != mechanism]
+    places = [str(one.statement.where) for one in makers[:1] if one.statement.where is not None]
+    context.report(
+        "unfenced-register", step, f"{shown} was written, and no fence is in between",
+        example=f"it is written at {places[0]}" if places else "", legal=f"{mechanism.partition(' ')[0]}.fence in between", focus=shown,
+    )  # fmt: skip
 
 
 # ---- groups that nothing closes ---------------------------------------------------------------------------------------

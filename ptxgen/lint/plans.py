@@ -54,6 +54,10 @@ class Plan:
         """The groups that it closes, or an empty text."""
         return "" if self.match is None else _filled(self.match, self.match.entry.commits)
 
+    def fences(self) -> str:
+        """The groups whose registers it orders, or an empty text."""
+        return "" if self.match is None else self.match.entry.fences
+
     def completes(self) -> str:
         """What tells of its end, or an empty text."""
         return "" if self.match is None or self.match.entry.completes == "at once" else self.match.entry.completes

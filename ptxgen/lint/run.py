@@ -11,9 +11,9 @@ from ptxgen.lint.context import Context
 from ptxgen.lint.flow import Flow
 from ptxgen.lint.fusing import check_fusing
 from ptxgen.lint.masks import check_masks
-from ptxgen.lint.objects import check_objects
+from ptxgen.lint.objects import check_allocations, check_objects
 from ptxgen.lint.operands import asks, check_operands
-from ptxgen.lint.pending import check_groups, check_in_flight
+from ptxgen.lint.pending import check_fences, check_groups, check_in_flight
 from ptxgen.lint.unwritten import Unwritten, unwritten
 from ptxgen.verify.problems import Problem
 
@@ -74,6 +74,10 @@ def _function(context: Context) -> list[Problem]:
             _report_unwritten(context, one)
     if context.wants("register-in-flight") and any(entry.completes != "at once" for entry in entries):
         check_in_flight(context)
+    if context.wants("unfenced-register") and any(entry.completes.endswith("group") for entry in entries):
+        check_fences(context)
+    if context.wants("not-given-back") and context.is_entry and any(entry.allocates for entry in entries):
+        check_allocations(context)
     if context.wants("wait-before-commit") and any(entry.awaits for entry in entries):
         check_groups(context)
     if context.wants("uninitialised-mbarrier") and context.is_entry and any(

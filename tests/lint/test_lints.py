@@ -74,6 +74,16 @@ k.ptx:11:1: warning register-in-flight: add.u32: %r2 is read while tcgen05.ld.sy
   counter-example: it was issued at k.ptx:10:1
   legal: tcgen05.wait::ld in between""",
     ),
+    "unfenced-register": (
+        "",
+        "mov.u64 %rd1, 0;\nmov.f32 %f1, 0f00000000;\n"
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd1, %rd1, 0, 1, 1, 0, 0;",
+        """\
+k.ptx:11:1: warning unfenced-register: wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16: %f1 was written, and no fence is in between
+  rule: registers that products read are written in front of a fence that orders them (PTX ISA 9.7.17.5.2)
+  counter-example: it is written at k.ptx:10:1
+  legal: wgmma.fence in between""",
+    ),
     "wait-before-commit": (
         "",
         "ld.param.u64 %rd1, [q];\ncp.async.ca.shared.global [tile], [%rd1], 16;\ncp.async.wait_group 0;\ncp.async.commit_group;",
@@ -90,6 +100,15 @@ k.ptx:11:1: warning uninitialised-mbarrier: mbarrier.try_wait.parity.shared.b64,
   rule: an mbarrier is initialised before it is used (PTX ISA 9.7.15.16.12)
   counter-example: initialised are full
   legal: mbarrier.init of full+8 by one thread, a fence and a barrier before the first use""",
+    ),
+    "not-given-back": (
+        "",
+        "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [tile], 64;",
+        """\
+k.ptx:9:1: warning not-given-back: tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32: nothing gives back the tensor memory
+  rule: a kernel gives back what it has allocated before it ends (PTX ISA 9.7.18.7.1)
+  counter-example: a later block on the multiprocessor waits for it forever
+  legal: the deallocation, by the same warp, before the end""",
     ),
     "fused-product": (
         "",
@@ -125,7 +144,11 @@ _LOADED = "mov.u32 %r1, 0; tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r2, %r3}, [%r
 _MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3},"
 _FRAGMENTS = "mov.u32 %r0, %tid.x; add.u32 %r1, %r0, 1; add.u32 %r2, %r0, 2; mov.u32 %r9, 0; mov.f32 %f9, 0f00000000;"
 _EXPECT = "mbarrier.init.shared.b64 [full], 1; mbarrier.expect_tx.relaxed.cta.shared.b64 [full], %r1;"
-_ALLOCATE = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [tile], %r1;"
+_ALLOCATE = (
+    "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [tile], %r1; ld.shared.b32 %r2, [tile];"
+    "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r2, 128;"
+)
+_FENCE = "wgmma.fence.sync.aligned;"
 _CLOSE, _WAIT = "wgmma.commit_group.sync.aligned;", "wgmma.wait_group.sync.aligned"
 _COPY = "ld.param.u64 %rd1, [q]; cp.async.ca.shared.global [tile], [%rd1], 16;"
 _BULK = (
@@ -237,6 +260,17 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
     "never committed": (
         "", f"mov.u64 %rd1, 0; {_CLOSE} {_PRODUCT} {_WAIT} 0; mov.f32 %f4, %f0;",
         ["warning register-in-flight"],
+    ),
+    # registers that products read
+    "a fence in between": ("", f"mov.u64 %rd1, 0; mov.f32 %f0, 0f00000000; {_FENCE} {_PRODUCT}", []),
+    "a write behind the fence": ("", f"mov.u64 %rd1, 0; {_FENCE} mov.f32 %f0, 0f00000000; {_PRODUCT}", ["warning unfenced-register"]),
+    "a write of something else": ("", f"mov.u64 %rd1, 0; {_FENCE} mov.f32 %f9, 0f00000000; {_PRODUCT}", []),
+    "a product in a loop": (
+        "", f"mov.u64 %rd1, 0; mov.u32 %r1, 0; {_FENCE} L: {_PRODUCT} {_CLOSE} {_WAIT} 0; add.u32 %r1, %r1, 1; {_LOOP}", [],
+    ),
+    "a loop that writes them": (
+        "", f"mov.u64 %rd1, 0; mov.u32 %r1, 0; {_FENCE} L: {_PRODUCT} {_CLOSE} {_WAIT} 0; mov.f32 %f0, 0f00000000; {_LOOP}",
+        ["warning unfenced-register"],
     ),
     # groups
     "a wait in a loop, the commit behind it": (
