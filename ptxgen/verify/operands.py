@@ -131,6 +131,8 @@ class OperandGiver:
         found = self._names.find(operand.name)
         if found is None:
             self._undeclared_name(operand.name)
+        elif not isinstance(found, Variable):
+            self._report("not-a-variable", f"{text}: {operand.name} is not an array", operand.name)
         if not isinstance(operand.index, int):
             self.given(operand.index)
         space = space_of(found) if isinstance(found, Variable) else ""

@@ -49,6 +49,7 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
     "a branch to a variable": (".global .b32 g;", "bra g;", ["undeclared-label"]),
     "a branch list": ("", ".reg .b32 %r; T: .branchtargets A, B; mov.b32 %r, 0; brx.idx %r, T; A: B:", []),
     "a branch list of no labels": ("", ".reg .b32 %r; T: .branchtargets A, B; mov.b32 %r, 0; brx.idx %r, T; A:", ["undeclared-label"]),
+    "a register as an array": ("", ".reg .b64 a; .reg .b32 b, c; ld.global.b32 b, a[c];", ["not-a-variable"]),
     "a guard of bits": ("", ".reg .b32 a; @a ret;", ["guard"]),
     "a guard": ("", ".reg .pred p; setp.eq.u32 p, 1, 2; @!p ret;", []),
     "a float as an address": ("", ".reg .f64 a; .reg .b32 b; ld.global.b32 b, [a];", ["address-type"]),
