@@ -9,7 +9,24 @@ from ptxgen.instructions.marks import SELECTOR
 from ptxgen.instructions.special import SPECIAL, special_register
 from ptxgen.instructions.types import TYPES, Type
 from ptxgen.ir import (
-    Address, Element, Float, Int, Label, Neg, Not, Operand, Pair, Prototype, Reg, RegOffset, Sink, Sym, SymbolRef, Targets, Variable, Vec,
+    Address,
+    Element,
+    Float,
+    Int,
+    Label,
+    Neg,
+    Not,
+    Operand,
+    Pair,
+    Prototype,
+    Reg,
+    RegOffset,
+    Sink,
+    Sym,
+    SymbolRef,
+    Targets,
+    Variable,
+    Vec,
 )  # fmt: skip
 from ptxgen.layouts.errors import PtxgenError
 from ptxgen.text.writer import write_operand
