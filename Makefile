@@ -3,13 +3,18 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint clean
+.PHONY: demo test certify lint clean
 
 demo: $(VENV)/.demo
 	$(BIN)/ptxgen demo
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 -q
+
+# Contracts against ptxas, another sample for every commit: SAMPLE legal statements and as many mutants.
+SAMPLE ?= 30000
+certify: $(VENV)/.test
+	$(BIN)/ptxgen certify --sample $(SAMPLE) --seed $$((0x$$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0)))
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
