@@ -24,7 +24,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ptxgen.instructions.targets import Version
 from tests.crew import in_a_process
 from tests.differential.catalogue import Case, cases, families
-from tests.differential.comparing import compared
+from tests.differential.comparing import Spent, compared
 from tests.differential.report import Report
 from tests.differential.sections import THREADS
 
@@ -53,11 +53,13 @@ def main() -> int:
             chosen, target, version, seed=options.seed, count=count, processes=options.processes, gpu=missing is None
         )  # fmt: skip
         try:
-            for number, outcome in enumerate(outcomes, 1):
-                report.add(outcome)
-                progress.advance(task)
-                if number % 500 == 0:
+            for outcome in outcomes:
+                if isinstance(outcome, Spent):
+                    report.took(outcome)
                     progress.refresh()
+                else:
+                    report.add(outcome)
+                    progress.advance(task)
         except KeyboardInterrupt:
             console.print("interrupted: the report holds what is done")
     report.finish(time.monotonic() - began)

@@ -106,7 +106,9 @@ def cases(family: str, target: str, version: Version, seed: int, skipped: dict[s
                 if target not in match.targets:
                     continue
                 if match.version > version:
-                    skipped[match.opcode] = f"the GPU's driver reads PTX {version[0]}.{version[1]}; this is of {match.version}"
+                    skipped[match.opcode] = (
+                        f"the GPU's driver reads PTX {version[0]}.{version[1]}; this is of {match.version[0]}.{match.version[1]}"
+                    )
                     continue
                 yield from _of_match(match, random.Random(f"{seed} {match.opcode} {form.syntax}"), first, skipped)
 

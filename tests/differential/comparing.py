@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
+import random
+import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -9,12 +13,12 @@ from ptxgen.instructions.targets import Version
 from tests.crew import Lost, crew
 from tests.differential.catalogue import Case
 from tests.differential.judging import Judged, judged
-from tests.differential.running import Results, emulated, made, on_gpu
+from tests.differential.running import Results, emulated, load_on_gpu, made, on_gpu
 from tests.differential.sections import THREADS
 
-__all__ = ["Outcome", "compared"]
+__all__ = ["Outcome", "Spent", "compared"]
 
-BATCH = 96
+BATCH = 128
 """Cases of a kernel."""
 TIME_LIMIT = 120.0
 """Seconds that a kernel may take in all."""
@@ -28,21 +32,42 @@ class Outcome(NamedTuple):
     failed: str | None
 
 
+class Spent(NamedTuple):
+    """Seconds that a kernel took of one process: drawing and writing it, emulating it, loading and running it on the GPU, comparing."""
+
+    drawing: float
+    emulator: float
+    loading: float
+    running: float
+    comparing: float
+
+
 def compared(
     cases: Sequence[Case], target: str, version: Version, *, seed: int, count: int, processes: int, gpu: bool
-) -> Iterator[Outcome]:
-    """Each case's outcome, as they come; without a `gpu` they are run in the emulator alone."""
+) -> Iterator[Outcome | Spent]:
+    """Each case's outcome, and what each kernel took, as they come; without a `gpu` they are run in the emulator alone."""
 
-    def once(numbers: Sequence[int]) -> list[Outcome]:
+    def once(numbers: Sequence[int]) -> list[Outcome | Spent]:
+        times = [time.perf_counter()]
+
+        def lap() -> None:
+            times.append(time.perf_counter())
+
         batch = made([cases[number] for number in numbers], target, version, hash((seed, numbers[0])) & 0xFFFFFFFF, count)
+        lap()
         mine = emulated(batch)
+        lap()
         if not gpu:
-            return [Outcome(number, None, None) for number in numbers]
+            return [Outcome(number, None, None) for number in numbers] + [Spent(*_laps(times), 0.0, 0.0, 0.0)]
+        load_on_gpu(batch.text, "k")
+        lap()
         out, _, cells = on_gpu(batch.text, "k", count // THREADS, THREADS, [batch.out, batch.columns, batch.cells])
+        lap()
         found = judged(batch, mine, Results(out, cells))
-        return [Outcome(number, one, None) for number, one in zip(numbers, found)]
+        lap()
+        return [*(Outcome(number, one, None) for number, one in zip(numbers, found)), Spent(*_laps(times))]
 
-    def work(numbers: Sequence[int]) -> tuple[list[Outcome] | None, bool]:
+    def work(numbers: Sequence[int]) -> tuple[list[Outcome | Spent] | None, bool]:
         try:
             return once(numbers), False
         except Exception as error:
@@ -52,7 +77,7 @@ def compared(
             if faulted:
                 return None, True  # its context is of no more use
         half = len(numbers) // 2
-        found: list[Outcome] = []
+        found: list[Outcome | Spent] = []
         for part in (numbers[:half], numbers[half:]):
             outcomes, spent = work(part)
             if outcomes is None or spent:
@@ -60,7 +85,10 @@ def compared(
             found += outcomes
         return found, False
 
+    gc.collect()
+    gc.freeze()  # the processes share the cases, and a collection would copy them
     waiting = [tuple(range(first, min(first + BATCH, len(cases)))) for first in range(0, len(cases), BATCH)]
+    random.Random(seed).shuffle(waiting)  # so that an interrupted run has something of each family
     while waiting:
         tasks, waiting = waiting, []
         for done in crew(tasks, work, min(processes, len(tasks)), TIME_LIMIT):
@@ -72,3 +100,7 @@ def compared(
                     waiting += [numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]]
             else:
                 yield from done.result
+
+
+def _laps(times: Sequence[float]) -> list[float]:
+    return [after - before for before, after in itertools.pairwise(times)]

@@ -16,7 +16,7 @@ from benchmarks.machine import machine
 from ptxgen.instructions.targets import Version
 from tests.differential.approximate import approximated
 from tests.differential.catalogue import LEFT_OUT, Case
-from tests.differential.comparing import Outcome
+from tests.differential.comparing import Outcome, Spent
 from tests.differential.explained import EXPLAINED, explanation
 from tests.differential.sections import DOMAIN_REASONS
 
@@ -42,6 +42,7 @@ class Report:
         self._errors: dict[str, dict[str, Any]] = {}
         self._explained: Counter[str] = Counter()
         self._seconds = 0.0
+        self._spent = Spent(0.0, 0.0, 0.0, 0.0, 0.0)
         self._differences: list[dict[str, Any]] = []
         self.unexplained = 0
         self.failed: list[dict[str, str]] = []
@@ -68,6 +69,9 @@ class Report:
         self.unexplained += 1
         if counts["differ"] <= LISTED:
             self._differences.append({**_named(case), "threads that differ": outcome.judged.differ, **(outcome.judged.example or {})})
+
+    def took(self, spent: Spent) -> None:
+        self._spent = Spent(*map(sum, zip(self._spent, spent)))
 
     def _measured(self, case: Case, outcome: Outcome) -> None:
         assert outcome.judged is not None
@@ -109,6 +113,9 @@ class Report:
             table.add_row(family, *(f"{number:,}" for number in numbers.values()))
         table.add_row("all", *(f"{sum(numbers[name] for numbers in rows.values()):,}" for name in next(iter(rows.values()), {})))
         console.print(table)
+        console.print(
+            ", ".join(f"{name} {seconds:.0f} s" for name, seconds in self._spent._asdict().items()) + " in all processes together"
+        )
         for title, listed in (("differs", self._differences), ("failed", self.failed)):
             for one in listed[:20]:
                 console.print(f"[red]{title}[/] {escape(json.dumps(one))}", soft_wrap=True, highlight=False)
@@ -120,6 +127,7 @@ class Report:
         report = {
             **self._head,
             "seconds": round(self._seconds, 1),
+            "seconds of all processes": {name: round(seconds, 1) for name, seconds in self._spent._asdict().items()},
             "families": self._families(),
             "statements left": self.missing,
             "unexplained differences": self.unexplained,

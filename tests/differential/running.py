@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from tests.differential.catalogue import Case
 from tests.differential.drawing import Values
 from tests.differential.sections import THREADS, Columns, Section, build, module_text
 
-__all__ = ["Batch", "Results", "emulated", "made", "on_gpu"]
+__all__ = ["Batch", "Results", "emulated", "load_on_gpu", "made", "on_gpu"]
 
 
 class Batch(NamedTuple):
@@ -49,16 +49,24 @@ def emulated(batch: Batch) -> Results:
     return Results(out, cells)
 
 
+def load_on_gpu(text: str, entry: str) -> Any:
+    """An entry on the current device, whose driver assembles it."""
+    from ptxgen.runtime import current_device, load
+
+    with current_device().current():
+        return load(text, entry)
+
+
 def on_gpu(text: str, entry: str, grid: int, block: int, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The arrays after a launch with their addresses as arguments."""
-    from ptxgen.runtime import LaunchShape, Packed, current_device, load
+    from ptxgen.runtime import LaunchShape, Packed, current_device
     from ptxgen.runtime.driver import bindings, check
 
     driver = bindings()
     packed = Packed(8 * len(arrays), tuple(range(0, 8 * len(arrays), 8)))
     addresses = np.frombuffer(packed.buffer, np.uint64)
     with current_device().current():
-        kernel = load(text, entry)
+        kernel = load_on_gpu(text, entry)
         pointers = [check(driver.cuMemAlloc(array.nbytes), "allocating") for array in arrays]
         try:
             addresses[:] = [int(pointer) for pointer in pointers]
