@@ -501,3 +501,19 @@ def test_tensor_that_begins_inside_another_at_launch():
     assert str(caught.value).split("\n")[0].partition(": ")[2] == (
         "any_matrix: argument 'A' is at an address that is 8 modulo 16 (it starts 8 bytes into its allocation); the signature wants 16-byte alignment. Fix: A.copy() moves it to a fresh allocation"
     )
+
+
+@pytest.mark.parametrize("words", [8, 13000], ids=["static", "dynamic"])
+def test_what_shared_memory_is_called(words):
+    @px.kernel(grid=1, block=1)
+    def kernel(A: px.Tensor((1,), u32)):
+        big = px.shared(words, u32)
+        left, right = px.shared(4, u32), px.shared(4, u32)
+        pair = [px.shared(4, u32) for _ in range(2)]
+        total = px.reg(u32, 0)
+        for one in (big, left, right, *pair):
+            total += px.ptx.ld.shared.u32(one[1])
+        px.ptx.st.global_.u32(A[0], total)
+
+    found = [report.message.split(" at ")[1].split(" are")[0] for report in kernel.emulate(np.zeros(1, np.uint32)).reports]
+    assert found == ["big byte 4", "left byte 4", "right byte 4", "smem_4 byte 4", "smem_5 byte 4"]
