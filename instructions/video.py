@@ -85,6 +85,7 @@ def _shift(name: str, summary: str) -> Entry:
 vshl = _shift("vshl", "Shifts a part of a register left; then combines the result with c, or puts it into a part of c.")
 vshr = _shift("vshr", "Shifts a part of a register right; then combines the result with c, or puts it into a part of c.")
 
+# The ISA forbids negation with .po; ptxas takes one that cancels.
 vmad = instruction(
     "vmad",
     section="9.7.20.1.3",
@@ -94,6 +95,7 @@ vmad = instruction(
         vmad.dtype.atype.btype{.sat}{.scale} d, a{.asel}, b{.bsel}, -c;
         vmad.dtype.atype.btype{.sat}{.scale} d, -a{.asel}, -b{.bsel}, -c;
         vmad.dtype.atype.btype.po{.sat}{.scale} d, a{.asel}, b{.bsel}, c;
+        vmad.dtype.atype.btype.po{.sat}{.scale} d, -a{.asel}, -b{.bsel}, c;
     """,
     choices=f"{_TYPES} .scale = {{ .shr7, .shr15 }};",
     operands={**_SCALARS, "d": out(".dtype")},

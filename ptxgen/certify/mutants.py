@@ -51,7 +51,7 @@ def mutant(statement: Statement, rng: random.Random) -> Mutant | None:
         if changed is None or changed == statement.text:
             return None
         text = changed
-    place = "func" if "param::func" in text or "r_mem" in text else "entry"
+    place = statement.place if statement.setting else "func" if "param::func" in text or "r_mem" in text else "entry"
     return Mutant(kind, text, version, target, place, statement.text)
 
 

@@ -121,6 +121,7 @@ def test_multiply_and_add(apply, types, operands, final, exact, signed, scale, s
 def test_multiply_and_add_one_more(apply) -> None:
     rounded = expected(lambda a, b, c: part(a, ".h0", False) * part(b, ".b3", False) + c + 1 >> 7)
     assert ran(apply, "vmad.u32.u32.u32.po.shr7 {d}, {a}.h0, {b}.b3, {c};") == rounded
+    assert ran(apply, "vmad.u32.u32.u32.po.shr7 {d}, -{a}.h0, -{b}.b3, {c};") == rounded
 
 
 def lanes(a: int, b: int, selector: str, count: int, signed: bool) -> list[int]:
