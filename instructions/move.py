@@ -37,8 +37,8 @@ mov = instruction(
         .vec = { .v2, .v4 };
     """,
     operands={
-        "d": out(".type", braceable=True),
-        "a": source(".type", symbol=True, special="not .type in .f32 .f64", braceable=True),
+        "d": out(".type"),
+        "a": source(".type", symbol=True, special="not .type in .f32 .f64"),
         "p": predicate("out"),
         "q": predicate(negatable=True, immediate=True, special=True),
         "dv": out(".type", vector=".vec"),

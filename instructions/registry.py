@@ -307,6 +307,8 @@ def in_order(opcode: str) -> str:
     types = sum(token[1:] in TYPES for token in arranged)
     name = tokens_of(match.entry.name.partition(" ")[0])
     fixed = all(one == other or {one, other} <= chosen for one, other in zip(arranged, tokens)) and arranged[-types:] == tokens[-types:]
+    # A word that the line spells itself, such as .full, is part of the name.
+    fixed &= all(tokens.index(one) == arranged.index(one) for one in match.form.elements if isinstance(one, str))
     return ordered if fixed and tokens[: len(name)] == name and match.entry.family in _MOVABLE else ""
 
 

@@ -30,6 +30,7 @@ def check_accesses(checked: Checked, operands: tuple[Operand, ...], names: Names
     if not named:
         return
     match = checked.match
+    name_of = {one.text: name for name, one in checked.operands}
     given = {one.text: (contract, one) for name, one in checked.operands if (contract := match.entry.operands[name]).kind == "address"}
     for operand in named:
         assert isinstance(operand.base, Sym)
@@ -38,6 +39,8 @@ def check_accesses(checked: Checked, operands: tuple[Operand, ...], names: Names
         if known is None or not isinstance(variable, Variable) or not known[0].type:
             continue
         contract, one = known
+        if contract.role != "in" and variable in names.inputs:
+            _refuse_write(match.opcode, match.entry.section, name_of[one.text], one.text, report)
         space = match.value(contract.space) if contract.space.startswith(".") else contract.space
         if not space and one.space in ("const", "param"):
             _refuse_generic(match.opcode, match.entry.section, one.text, one.space, report)
@@ -45,6 +48,17 @@ def check_accesses(checked: Checked, operands: tuple[Operand, ...], names: Names
         access = _Access(match.opcode, match.entry.section, one.text, variable, operand.offset, size)
         _check_bounds(access, report)
         _check_alignment(access, report)
+
+
+def _refuse_write(opcode: str, section: str, operand: str, text: str, report: Report) -> None:
+    message = explained(
+        f"{text} is written, and it is an input parameter of the function",
+        opcode=opcode,
+        operand=operand,
+        rule="a function reads its input parameters and writes its return parameters",
+        section=section,
+    )
+    report("illegal-operand", message, text)
 
 
 def _refuse_generic(opcode: str, section: str, text: str, space: str, report: Report) -> None:

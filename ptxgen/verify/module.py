@@ -102,6 +102,7 @@ class _Verifier:
         if function.body is None:
             return
         self._names.enter(function.body)
+        self._names.inputs = function.params
         for formal in (*function.results, *function.params):
             if formal.name != "_":
                 self._formal(formal)

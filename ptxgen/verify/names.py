@@ -57,9 +57,10 @@ class _Scope:
 
 
 class Names:
-    """Declarations in sight, innermost first."""
+    """Declarations in sight, innermost first; `inputs` are the parameters that the function around is given."""
 
     def __init__(self) -> None:
+        self.inputs: tuple[Variable, ...] = ()
         self._scopes = [_Scope({})]
 
     def enter(self, body: tuple[Statement, ...]) -> None:
