@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from ptxgen.instructions.demands import rule_of
@@ -83,6 +84,13 @@ class Given:
     def text(self) -> str:
         text = self._text
         return text if isinstance(text, str) else text()
+
+    @staticmethod
+    def numbered(name: str, type: Type) -> Given:
+        """A register of those that traces number, of which no check looks at the name."""
+        made = Given("register", name, type)
+        made.essence = _numbered(type)
+        return made
 
     @staticmethod
     def vector(items: tuple[Given, ...]) -> Given:
@@ -189,14 +197,18 @@ _REMEMBERED = 1 << 14
 _NUMBERED = frozenset(("%p", "%rb", "%rs", "%r", "%rd", "%rq", "%f", "%fd"))
 
 
+@lru_cache(maxsize=None)
+def _numbered(type: Type | None) -> tuple[Any, ...]:
+    return "register", type and type.name, "%"
+
+
 def _essence(one: Given) -> tuple[Any, ...]:
     """All that decides whether an operand is accepted: a numbered register's name does not."""
     kind = one.kind
     found: tuple[Any, ...]
     if kind == "register":
         text = one.text
-        name = text.rstrip("0123456789")
-        found = kind, one.type and one.type.name, name if name in _NUMBERED else text
+        found = _numbered(one.type) if text.rstrip("0123456789") in _NUMBERED else (kind, one.type and one.type.name, text)
     elif kind == "int":
         found = kind, one.value
     elif one.items:

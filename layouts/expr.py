@@ -429,12 +429,12 @@ def _related(goal: Expr, facts: Sequence[Scalar | Symbol]) -> list[Expr]:
     """The facts that can take part in a proof: they share symbols with the goal, or with facts that do."""
     reached = set(goal.symbols)
     related: list[Expr] = []
-    left = [fact for fact in map(Expr.of, facts) if fact.terms]
+    left = [one for one in (fact if fact.__class__ is Expr else Expr.of(fact) for fact in facts) if one.terms]
     while True:
         near: list[Expr] = []
         far: list[Expr] = []
         for fact in left:
-            (far if reached.isdisjoint(fact.symbols) else near).append(fact)
+            (far if reached.isdisjoint(fact._symbols or fact.symbols) else near).append(fact)
         if not near:
             return related
         related += near

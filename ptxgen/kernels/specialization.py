@@ -268,8 +268,10 @@ def _with_lines(body: tuple[ir.Statement, ...], comments: bool, loc: bool, files
     previous: Any = None
     last: Any = None
     for statement in body:
-        first = statement.body[-1] if isinstance(statement, ir.Block) else statement  # a call's
-        where = getattr(first, "where", None)
+        if statement.__class__ is ir.Instruction:
+            where = statement.where
+        else:
+            where = getattr(statement.body[-1] if isinstance(statement, ir.Block) else statement, "where", None)  # a call's
         if where is not None and where is not previous:  # the instructions of one apply share their place
             previous, place = where, (where.filename, where.line)
             if place != last:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from ptxgen.ir import (
@@ -117,9 +118,14 @@ def _float(operand: Any) -> str:
     return f"0f{operand.bits:08X}" if operand.width == 32 else f"0d{operand.bits:016X}"
 
 
+_REGISTERS_ALONE = {Reg}
+_NAME, _PART = attrgetter("name"), attrgetter("part")
+
+
 def _list(operands: tuple[Operand, ...]) -> str:
+    if set(map(type, operands)) == _REGISTERS_ALONE and not any(map(_PART, operands)):  # most of all, some of them of 128
+        return ", ".join(map(_NAME, operands))
     written = _OPERANDS
-    # Registers, most of all operands, are written on the spot.
     return ", ".join([
         operand.name if operand.__class__ is Reg and operand.part is None else written[operand.__class__](operand)
         for operand in operands

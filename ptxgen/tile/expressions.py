@@ -8,7 +8,7 @@ from ptxgen import ir
 from ptxgen.instructions.checking import Given
 from ptxgen.instructions.types import Type, s64, u32
 from ptxgen.layouts.expr import Expr, Monomial
-from ptxgen.tracing.builder import Builder, Value, given_register
+from ptxgen.tracing.builder import Builder, Value
 
 __all__ = ["compute", "convert", "integer", "materialize", "operand"]
 
@@ -26,7 +26,7 @@ def compute(
 ) -> Value:
     """Emit one instruction of our own address code into a fresh register."""
     target = builder.register(type)
-    builder.emit(opcode, [(target, given_register(target, type)), *operands], into=into)
+    builder.emit(opcode, [(target, Given.numbered(target.name, type)), *operands], into=into)
     builder.droppable.add(target.name)
     return Value(builder, type, target, builder.root if into is not None else builder.region, None)
 

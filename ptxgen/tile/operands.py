@@ -24,7 +24,6 @@ from ptxgen.layouts.expr import Expr, Monomial
 from ptxgen.tile.addresses import Addresses
 from ptxgen.tile.group import Group
 from ptxgen.tile.image import Image
-from ptxgen.tracing.builder import given_register
 from ptxgen.tracing.source import assigned_name
 from ptxgen.tracing.views import Memory, Registers, View
 
@@ -324,8 +323,8 @@ class RegisterOperand(ViewOperand):
 
     def given(self) -> Given:
         type = self.type()
-        names = [self.storage.registers[slot] for slot in self.slots[0]] if len(self.slots) else []
-        items = tuple([given_register(name, type) for name in names])
+        registers = [self.storage.registers[slot] for slot in self.slots[0].tolist()] if len(self.slots) else []
+        items = tuple([Given.numbered(one.name, type) for one in registers])
         return items[0] if self._single else Given.vector(items)
 
     def render(self, repeats: int) -> list[ir.Operand]:

@@ -156,7 +156,7 @@ class Value:
         """The operand, and how the check sees it: the same as long as the operand is the same."""
         found, operand = self._described, self.operand
         if found is None or found[0] is not operand:
-            given = given_register(operand, self.type) if operand.__class__ is ir.Reg else given_value(self)
+            given = Given.numbered(operand.name, self.type) if operand.__class__ is ir.Reg else given_value(self)
             found = self._described = operand, given
         return found
 

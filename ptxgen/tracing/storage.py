@@ -235,15 +235,17 @@ def shared_memory(builder: Builder) -> tuple[SharedMemory, tuple[ir.Statement, .
         return SharedMemory(tuple(variables), (), 0, tuple(variables)), body
     align = max(DYNAMIC_ALIGN, *(variable.align or 1 for variable in variables))
     array = ir.Variable("shared", "b8", DYNAMIC_NAME, (None,), align=align, linkage="extern")
-    return SharedMemory((), (array,), end, tuple(variables)), tuple(_moved(statement, places) for statement in body)
+    moved = list(body)
+    for at, statement in enumerate(body):
+        if statement.__class__ is ir.Instruction and not _NAMING.isdisjoint(map(type, statement.operands)):
+            moved[at] = _moved(statement, places)
+    return SharedMemory((), (array,), end, tuple(variables)), tuple(moved)
 
 
 _NAMING = frozenset((ir.Address, ir.Sym))  # operands that may name a variable
 
 
-def _moved(statement: ir.Statement, places: dict[str, int]) -> ir.Statement:
-    if not isinstance(statement, ir.Instruction) or _NAMING.isdisjoint(map(type, statement.operands)):
-        return statement  # as nearly all are
+def _moved(statement: ir.Instruction, places: dict[str, int]) -> ir.Instruction:
     if not any(_variable(operand) in places for operand in statement.operands):
         return statement
     operands = tuple(_moved_operand(operand, places) for operand in statement.operands)

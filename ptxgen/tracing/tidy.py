@@ -31,8 +31,11 @@ def tidy(builder: Builder) -> None:
     _renumber(builder, named)
 
 
-def _registers(operands: Iterable[ir.Operand], found: list[ir.Reg]) -> None:
+def _registers(operands: tuple[ir.Operand, ...], found: list[ir.Reg]) -> None:
     """Append all registers that operands name to `found`."""
+    if set(map(type, operands)) == _REGISTERS_ALONE:
+        found += operands  # type: ignore[arg-type]
+        return
     for operand in operands:
         kind = operand.__class__
         if kind is ir.Reg:
@@ -40,10 +43,7 @@ def _registers(operands: Iterable[ir.Operand], found: list[ir.Reg]) -> None:
         elif kind is ir.Address:
             _registers((operand.base, *operand.rest), found)  # type: ignore[union-attr]
         elif kind is ir.Vec:
-            if set(map(type, operand.items)) == _REGISTERS_ALONE:  # type: ignore[union-attr]
-                found += operand.items  # type: ignore[union-attr, arg-type]
-            else:
-                _registers(operand.items, found)  # type: ignore[union-attr]
+            _registers(operand.items, found)  # type: ignore[union-attr]
         elif isinstance(operand, ir.Pair):
             _registers((operand.first, operand.second), found)
         elif isinstance(operand, (ir.Not, ir.Neg)):
