@@ -143,3 +143,14 @@ def test_a_stride_reaches_into_a_larger_matrix(run) -> None:
 def test_a_warp_multiplies_together(run) -> None:
     text = "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 16; @%p1 wmma.load.a.sync.aligned.row.m16n16k16.bf16 {%r2, %r3, %r4, %r5}, [%rd1];"
     assert run("mov.b64 %rd1, 0;" + text).reports[0].kind == "collective"
+
+
+def test_lanes_agree_on_the_address(run) -> None:
+    matrix = np.zeros(1024, np.float16)
+    text = """
+        mov.u32 %r1, %tid.x; ld.param.u64 %rd1, [a]; mad.wide.u32 %rd1, %r1, 32, %rd1;
+        wmma.load.a.sync.aligned.row.m16n16k16.global.bf16 {%r2, %r3, %r4, %r5}, [%rd1];
+    """
+    report = run(text, matrix).reports[0]
+    assert report.kind == "collective"
+    assert report.message == "lanes of one warp give different addresses of a matrix that they load or store together"

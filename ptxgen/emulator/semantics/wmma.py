@@ -96,6 +96,15 @@ class _Place:
         stride = low.source(low.named["stride"], type_named("u32")) if "stride" in low.named else None
         self.stride = stride or (lambda wave, frame, index: np.array([default], np.uint32))
 
+    def check(self, wave: Wave, members: Members, addresses: Array, stride: Array) -> None:
+        """Report warps whose lanes do not agree on where the matrix lies."""
+        for what, values in (("addresses", addresses), ("strides", stride)):
+            spread = members.spread(np.broadcast_to(values, members.count))
+            torn = (members.present & (spread != spread[:, :1])).any(axis=1)[members.row]
+            if torn.any():
+                message = f"lanes of one warp give different {what} of a matrix that they load or store together"
+                wave.reports.add("collective", message, self.access.statement, wave.threads, wave.indices(members.index)[torn])
+
     def where(self, lane: Array, addresses: Array, stride: Array, register: int, element: int) -> Array:
         row, column = self.fragment.row[lane, register, element], self.fragment.column[lane, register, element]
         outer, inner = (row, column) if self.by_rows else (column, row)
@@ -111,6 +120,7 @@ def lower_load(low: Lowering) -> Control:
 
     def compute(wave: Wave, members: Members, addresses: Array, stride: Array) -> tuple[Array, ...]:
         threads = wave.indices(members.index)
+        place.check(wave, members, addresses, stride)
         results = []
         for register in range(len(items)):
             word: Any = np.zeros(members.count, np.uint64)
@@ -133,6 +143,7 @@ def lower_store(low: Lowering) -> Control:
 
     def compute(wave: Wave, members: Members, addresses: Array, stride: Array, *registers: Array) -> tuple[Array, ...]:
         threads = wave.indices(members.index)
+        place.check(wave, members, addresses, stride)
         for number, register in enumerate(registers):
             parts = np.ascontiguousarray(np.broadcast_to(register, members.count)).view(unsigned).reshape(members.count, -1)
             for element in range(place.each):
