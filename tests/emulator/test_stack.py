@@ -1,9 +1,11 @@
-"""Memory on the stack, traps and sleep."""
+"""Memory on the stack, traps and sleep; what a driver alone provides is refused."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+
+from ptxgen.layouts.errors import PtxgenError
 
 ALLOCATING = """
     mov.u32 %r1, %tid.x; ld.param.u64 %rd1, [a]; mad.wide.u32 %rd2, %r1, 8, %rd1;
@@ -76,3 +78,16 @@ def test_traps_are_reports(run, name: str) -> None:
     (report,) = run(body, out).reports
     assert (report.kind, report.count, report.thread) == ("trap", 1, ((0, 0, 0), (5, 0, 0)))
     np.testing.assert_array_equal(out, np.arange(32) != 5)
+
+
+@pytest.mark.parametrize(
+    "line, words",
+    [
+        ("tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f5}];", "tex.1d.v4.f32.f32: the emulator cannot execute this instruction"),
+        ("suld.b.2d.b32.trap %r1, [%rd1, {%r2, %r3}];", "suld.b.2d.b32.trap: the emulator cannot execute this instruction: a driver"),
+        ("istypep.texref %p1, %rd1;", "istypep.texref: the emulator cannot execute this instruction: a driver makes textures"),
+    ],
+)
+def test_textures_and_surfaces_are_refused_by_name(run, line: str, words: str) -> None:
+    with pytest.raises(PtxgenError, match=words):
+        run(line)
