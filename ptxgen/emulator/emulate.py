@@ -89,6 +89,7 @@ def emulate(
     sizes = _dim3(grid, "grid"), _dim3(block, "block"), None if cluster is None else _dim3(cluster, "cluster")
     launch = Launch(*sizes, dynamic_shared)
     _check_launch(launch)
+    _check_options(seed, step_limit, checks)
     program = Program(module, entry, dynamic_shared, dynamic_parts, shared_names)
     launch.static_shared = program.static_shared
     reports = ReportBook(stop_on_report)
@@ -135,6 +136,15 @@ def _check_launch(launch: Launch) -> None:
         raise PtxgenError(f"block={launch.block} has {launch.block_threads} threads; a block has 1 to {BLOCK_LIMIT}, at most 64 along z")
     if launch.cluster is not None and any(extent % size for extent, size in zip(launch.grid, launch.cluster)):
         raise PtxgenError(f"grid={launch.grid} is no multiple of cluster={launch.cluster}")
+
+
+def _check_options(seed: int, step_limit: int, checks: Any) -> None:
+    """Refuse what would silently mean something else."""
+    if checks is not True and checks is not False and checks != "values":
+        raise PtxgenError(f'checks={checks!r} is none of True, "values" and False')
+    for name, number, least in (("seed", seed, 0), ("step_limit", step_limit, 1)):
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
+            raise PtxgenError(f"{name}={number!r} is no int of at least {least}")
 
 
 def _waves(launch: Launch, resident_threads: int) -> list[tuple[int, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from ptxgen import ir
 from ptxgen.errors import PtxgenError, TraceError
@@ -291,6 +291,14 @@ class Kernel:
             found.append(ir.Directive("explicitcluster"))
             found.append(ir.Directive("reqnctapercluster", self._cluster))
         return tuple(found)
+
+    def __getitem__(self, launch: Any) -> NoReturn:
+        raise TraceError(
+            f"kernel {self.name} is indexed with a launch shape",
+            where=here(),
+            why="grid and block are part of the kernel, which is traced for them",
+            legal=f"{self.name}(...); @px.kernel(grid=..., block=...) says how many; {self.name}.launch(..., grid=...) takes another grid",
+        )
 
     # ---- the specialisation with default constants ---------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ptxgen as px
-from ptxgen import ArgumentError, f32, u8, u32
+from ptxgen import ArgumentError, TraceError, f32, u8, u32
 from ptxgen.runtime import LaunchError
 from tests.errors.refusal import refused
 
@@ -358,6 +358,18 @@ def test_negative_grid():
     refused(LaunchError, program, """
 <here>: kernel: grid.x = -2; a grid has 1 to 2147483647 blocks along x
   line: <source>
+""")
+
+
+def test_launch_shape_in_brackets():
+    def program():
+        scale[1, 32](X, X, 1.0, 1)  # <- here
+
+    refused(TraceError, program, """
+<here>: kernel scale is indexed with a launch shape
+  line: <source>
+  why: grid and block are part of the kernel, which is traced for them
+  legal: scale(...); @px.kernel(grid=..., block=...) says how many; scale.launch(..., grid=...) takes another grid
 """)
 
 

@@ -517,3 +517,22 @@ def test_what_shared_memory_is_called(words):
 
     found = [report.message.split(" at ")[1].split(" are")[0] for report in kernel.emulate(np.zeros(1, np.uint32)).reports]
     assert found == ["big byte 4", "left byte 4", "right byte 4", "smem_4 byte 4", "smem_5 byte 4"]
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"checks": "all"}, "checks='all' is none of True, \"values\" and False"),
+        ({"seed": "a"}, "seed='a' is no int of at least 0"),
+        ({"seed": -1}, "seed=-1 is no int of at least 0"),
+        ({"step_limit": 0}, "step_limit=0 is no int of at least 1"),
+    ],
+)
+def test_options_of_a_run(option, message):
+    @px.kernel(grid=1, block=1)
+    def kernel(A: px.Tensor((1,), u32)):
+        px.ptx.st.global_.u32(A[0], 1)
+
+    with pytest.raises(px.PtxgenError) as caught:
+        kernel.emulate(np.zeros(1, np.uint32), **option)
+    assert str(caught.value) == message
