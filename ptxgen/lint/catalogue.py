@@ -59,7 +59,8 @@ _ALL = (
     Lint(
         "unwritten-register", "warning", "a register is written before it is read", "5.1",
         "Guards and branches on one predicate register are held against each other. Where two or more decisions must go wrong together, as "
-        "in the remainder of an unrolled loop, it is a note: arithmetic may exclude what no predicate shows.",
+        "in the remainder of an unrolled loop, or a loop must not run, it is a note: arithmetic may exclude what no predicate shows. It is "
+        "a note, too, where the register is copied only, as compilers do with registers whose copy nobody needs.",
     ),
     Lint(
         "register-in-flight", "warning", "a register that an instruction still works on is left alone until its wait", "",

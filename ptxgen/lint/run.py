@@ -93,7 +93,7 @@ def _function(context: Context) -> list[Problem]:
 def _report_unwritten(context: Context, one: Unwritten) -> None:
     shown = one.register.partition(" ")[0]
     ways = [f"{name.partition(' ')[0]} is {str(value).lower()}" for name, value in filter(None, one.passed)]
-    severity = "note" if one.looped or len(one.passed) > 1 else ""
+    severity = "note" if one.copied or one.looped or len(one.passed) > 1 else ""
     if not one.passed:
         problem = "nothing has written it on any path to here"
     elif one.looped:
@@ -104,6 +104,6 @@ def _report_unwritten(context: Context, one: Unwritten) -> None:
         problem = f"nothing has written it where {len(one.passed)} decisions all pass its writes by"
     more = f" ({one.others} more registers are like it)" if one.others else ""
     context.report(
-        "unwritten-register", one.step, f"{shown} is read, and {problem}{more}", severity=severity,
+        "unwritten-register", one.step, f"{shown} is {'copied' if one.copied else 'read'}, and {problem}{more}", severity=severity,
         example=f"the path on which {' and '.join(ways)}" if ways else "", legal=f"a write of {shown} on every path", focus=shown,
     )  # fmt: skip

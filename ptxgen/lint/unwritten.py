@@ -27,6 +27,8 @@ class Unwritten(NamedTuple):
         That reads it.
     passed : tuple of (Literal or None)
         The decisions that pass its writes by on the way there; None for one of no predicate.
+    copied : bool
+        Whether it is only copied: compilers copy registers that hold nothing where nothing comes of it.
     looped : bool
         Whether all its writes stand in loops, and the read behind them.
     others : int
@@ -35,6 +37,7 @@ class Unwritten(NamedTuple):
     register: str
     step: Step
     passed: tuple[Literal | None, ...]
+    copied: bool = False
     looped: bool = False
     others: int = 0
 
@@ -165,13 +168,14 @@ class _Way(NamedTuple):
 
 
 def _walk(flow: Flow, name: str, live: list[bool]) -> Unwritten | None:
-    """The read that a path reaches without a write, passing as few writes by as possible; None where no path does."""
+    """The read that a path reaches without a write, passing as few writes by as possible, a copy last of all; None where no path does."""
     guards = Counter(step.guard[0] for step in flow.steps if step.guard is not None)
     asked = {guard for guard, times in guards.items() if times > 1}
     writing = _leading(flow, [number for number, block in enumerate(flow.blocks) if _writes(flow, block, name)])
     seen: set[tuple[int, frozenset[Literal]]] = set()
     waiting: deque[tuple[int, _Way]] = deque([(0, _Way(frozenset(), ()))])
     found: Unwritten | None = None
+    copies: list[Unwritten] = []
     while waiting:
         number, way = waiting.popleft()
         if (number, way.known) in seen or not live[number] or (found is not None and len(way.passed) >= len(found.passed)):
@@ -179,7 +183,7 @@ def _walk(flow: Flow, name: str, live: list[bool]) -> Unwritten | None:
         if len(seen) >= _STATES:
             return None
         seen.add((number, way.known))
-        outcome = _through(flow, number, name, way, asked)
+        outcome = _through(flow, number, name, way, asked, copies)
         if isinstance(outcome, Unwritten):
             if found is None or len(outcome.passed) < len(found.passed):
                 found = outcome
@@ -194,7 +198,13 @@ def _walk(flow: Flow, name: str, live: list[bool]) -> Unwritten | None:
                     waiting.append((after, _Way(known, (*outcome.passed, literal))))
                 else:
                     waiting.appendleft((after, _Way(known, outcome.passed)))
-    return found
+    return found or min(copies, key=lambda one: len(one.passed), default=None)
+
+
+def _copies(step: Step) -> bool:
+    """Whether all that comes of what a step reads is the same in another register."""
+    match = step.plan.match
+    return match is not None and match.entry.name == "mov" and len(step.reads) == 1
 
 
 def _writes(flow: Flow, block: Block, name: str) -> bool:
@@ -213,15 +223,19 @@ def _leading(flow: Flow, blocks: list[int]) -> set[int]:
     return found
 
 
-def _through(flow: Flow, number: int, name: str, way: _Way, asked: set[str]) -> Unwritten | _Way | None:
-    """A way at the end of a block; the read that it reaches; or None where the register is written on it."""
+def _through(flow: Flow, number: int, name: str, way: _Way, asked: set[str], copies: list[Unwritten]) -> Unwritten | _Way | None:
+    """A way at the end of a block; the read that it reaches; or None where the register is written on it. Mere copies are added up."""
     start, end, _ = flow.blocks[number]
     known, passed = way
     for step in flow.steps[start:end]:
         guard = step.guard
         never = None if guard is None else (guard[0], not guard[1])
-        if (guard is not None and guard[0] == name) or (name in step.reads and never not in known):
+        if guard is not None and guard[0] == name:
             return Unwritten(name, step, passed)
+        if name in step.reads and never not in known:
+            if not _copies(step):
+                return Unwritten(name, step, passed)
+            copies.append(Unwritten(name, step, passed, copied=True))
         if name in step.writes:
             if never is None or guard in known:
                 return None

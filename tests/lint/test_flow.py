@@ -100,6 +100,8 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "of the round before": (
         f"{_SET} L: @%p1 add.u32 %r2, %r1, 1; mov.u32 %r1, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra L;", ["warning unwritten-register"],
     ),
+    "copied, and no more": ("mov.u32 %r2, %r1;", ["note unwritten-register"]),
+    "copied, and read": ("mov.u32 %r2, %r1; add.u32 %r3, %r1, 1;", ["warning unwritten-register"]),
     "never": ("add.u32 %r2, %r1, 1;", ["warning unwritten-register"]),
     "a guard": ("@%p1 bra L; L:", ["warning unwritten-register"]),
     "an address": ("ld.shared.b32 %r1, [%r2];", ["warning unwritten-register"]),
