@@ -1,4 +1,5 @@
-"""Constants and constant expressions, evaluated as the ISA says (sections 4.5.1 to 4.5.6).
+"""Constants and constant expressions, evaluated as the ISA says (sections 4.5.1 to 4.5.6) and, where its table of types is silent or
+another, as ptxas does: a remainder is unsigned, bitwise operators are signed between signed operands, ``?:`` gives its operand's type.
 
 Integers are 64 bits wide, signed unless they carry ``U`` or do not fit; floating constants are 64-bit, except ``0f...``, which is
 32 bits by its own spelling and takes part in no expression.
@@ -102,8 +103,8 @@ def _ternary(scanner: Scanner) -> _Value:
     chosen = _ternary(scanner)
     scanner.expect(":")
     other = _ternary(scanner)
-    kind = _common(start, "?:", chosen, other)
-    return _of(kind, (chosen if condition.number else other).number)
+    _common(start, "?:", chosen, other)
+    return (chosen if condition.number else other)._replace(node=None)  # of its own type, as ptxas has it
 
 
 def _binary(scanner: Scanner, lowest: int) -> _Value:
@@ -229,11 +230,11 @@ def _combine(start: int, sign: str, left: _Value, right: _Value) -> _Value:
     if sign == "||":
         return _Value("s", int(bool(a or b)))
     if sign in _BITWISE:
-        return _of("u", _BITWISE[sign](a, b))
+        return _of("u" if "u" in left.kind + right.kind else "s", _BITWISE[sign](a, b))
     if sign == "%":
         if not b & _MASK:
             raise Fault(start, "a constant expression divides by zero")
-        return _of("s", (a & _MASK) % (b & _MASK))
+        return _of("u", (a & _MASK) % (b & _MASK))
     count = min(b & _MASK, 64)
     return _of(left.kind, a << count if sign == "<<" else a >> count)
 
