@@ -284,7 +284,7 @@ _DECLARATIONS = (RegDecl, Variable)
 
 def _statements(body: tuple[Statement, ...], indent: str, page: _Page) -> None:
     """Write a body; a blank line sets its leading declarations apart."""
-    lines = page.lines
+    lines, origins = page.lines, page.origins
     declared = False
     for statement in body:
         kind = statement.__class__
@@ -293,8 +293,9 @@ def _statements(body: tuple[Statement, ...], indent: str, page: _Page) -> None:
                 lines.append("")
                 declared = False
             lines.append(indent + _instruction(statement))
-            if statement.where is not None:  # type: ignore[union-attr]
-                page.origins.append((len(lines), statement.where))  # type: ignore[union-attr]
+            where = statement.where  # type: ignore[union-attr]
+            if where is not None:
+                origins.append((len(lines), where))
             continue
         if kind is Comment and not page.comments:
             continue

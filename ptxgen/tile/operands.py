@@ -69,7 +69,7 @@ class TileOperand:
 
     def at_steps(self, own: list[ir.Operand], places: Mapping[str, np.ndarray]) -> list[ir.Operand]:
         """The operand at every step of the iteration: which of its repeats (`own`) `places` gives by operand."""
-        return [own[place] for place in places[self.parts[0].name].tolist()]
+        return list(map(own.__getitem__, places[self.parts[0].name].tolist()))
 
 
 class PairOperand(TileOperand):
@@ -331,7 +331,7 @@ class RegisterOperand(ViewOperand):
         registers = self.storage.registers
         if self._single:
             return list(self.column())
-        return [ir.Vec(tuple([registers[slot] for slot in row])) for row in self.slots.tolist()]
+        return [ir.Vec(tuple(map(registers.__getitem__, row))) for row in self.slots.tolist()]
 
     @property
     def _single(self) -> bool:
@@ -341,7 +341,7 @@ class RegisterOperand(ViewOperand):
     def column(self) -> list[ir.Reg]:
         """The register of each repeat's only (or first) element."""
         registers = self.storage.registers
-        return [registers[slot] for slot in self.slots[:, 0].tolist()]
+        return list(map(registers.__getitem__, self.slots[:, 0].tolist()))
 
     def check_distinct(self) -> None:
         """Two elements of a destination in one register would overwrite each other."""

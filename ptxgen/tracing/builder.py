@@ -617,9 +617,12 @@ class Builder:
 
     def over_threads(self, expr: Expr) -> np.ndarray | None:
         """The value of an expression in every thread of a block, by linear index; None where it depends on more than the thread."""
-        for symbol in expr.symbols:
+        symbols = expr.symbols
+        for symbol in symbols:
             if symbol not in self.thread_arrays:
                 return None
+        if len(symbols) == 1 and expr.terms == {symbols: 1}:
+            return self.thread_arrays[symbols[0]]
         if any(not -_INT64 <= part < _INT64 for part in (*expr.terms.values(), *(bound or 0 for bound in expr.range()))):
             return None  # NumPy's integers do not hold it
         total = np.full(self.threads, expr.terms.get((), 0), np.int64)
@@ -644,7 +647,11 @@ class Builder:
         masks: list[np.ndarray] = []
         region: Region | None = self.region
         while region is not None:
-            masks += [mask for mask in (self._holding(region), region.active) if mask is not None]
+            holding = self._holding(region)
+            if holding is not None:
+                masks.append(holding)
+            if region.active is not None:
+                masks.append(region.active)
             region = region.parent
         key = tuple(map(id, masks))
         found = self._active.get(key)
