@@ -85,7 +85,8 @@ _ALL = (
     ),
     Lint(
         "fused-product", "note", "without .rnd a product and the sum that takes it may be rounded once", "9.7.3.5",
-        "Says what an assembler may do, not that it is wrong: fma is faster and more exact, and differs from two roundings.",
+        "Says what an assembler may do, not that it is wrong: fma is faster and more exact, and differs from two roundings. One note a "
+        "function.",
     ),
 )  # fmt: skip
 

@@ -324,3 +324,8 @@ def test_a_result_that_a_function_does_not_write() -> None:
 
 def test_what_has_no_contract_may_write_its_operands() -> None:
     assert ids("unheard.of.b32 %r1, %r2; add.u32 %r3, %r1, %r2;") == []
+
+
+def test_sums_of_products_are_one_note() -> None:
+    (one,) = found("mov.f32 %f1, 0f3F800000;" + "mul.f32 %f2, %f1, %f1; add.f32 %f3, %f2, %f1;" * 3)
+    assert "and this sum at once (2 more sums here are like it)" in one.message
