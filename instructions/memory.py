@@ -46,6 +46,8 @@ _SINCE = (
     Since("8.3", when=".type in .b128"),
     Since("8.4", when=".type in .b128 and .mmio or .type in .b128 and .scope in .sys"),
     Since("8.2", when=".mmio"),
+    Since("9.3", when=".mmio and .acquire or .mmio and .release"),
+    Since("9.4", "sm_90+", when=".proxy::readonly"),
     Since("9.1", when=".volatile and .ss in .local"),
     Since("7.4", when=".level1::eviction_priority"),
     Since("7.4", when=".level::prefetch_size"),
@@ -63,7 +65,8 @@ _MEANING = {
     ".relaxed": "Atomic with respect to the threads of .scope, without ordering other accesses.",
     ".acquire": "What the thread reads afterwards is at least as new as what the writer had seen at its release.",
     ".release": "Whoever acquires the stored value sees all that this thread wrote before.",
-    ".mmio": "Exactly one access to the device or memory behind the address; always .relaxed.sys.",
+    ".mmio": "Exactly one access to the device or memory behind the address; always with .sys.",
+    ".proxy::readonly": "Through a proxy of its own, which a fence must join to the one that wrote.",
     ".scope": "The threads that the access synchronises with.",
     ".cta": "The thread's own block.",
     ".cluster": "The blocks of the thread's cluster.",
@@ -108,7 +111,11 @@ _MEANING = {
     ".type": "What is moved. A wider register is sign- or zero-extended on load and truncated on store.",
 }
 
-_MMIO = Rule("an .mmio access without .global is a generic one", when=".mmio and .ss", need=".ss in .global")
+_MMIO = (
+    Rule("an .mmio access without .global is a generic one", when=".mmio and .ss", need=".ss in .global"),
+    Rule("the readonly proxy loads from global memory", when=".proxy::readonly and .ss", need=".ss in .global"),
+    Rule("the readonly proxy loads no .b128", when=".proxy::readonly", need="not .type in .b128"),
+)
 _POLICY = source("u64", immediate=False)
 
 ld = instruction(
@@ -126,6 +133,8 @@ ld = instruction(
         ld.acquire.scope{.ss}{.level1::eviction_priority}{.level2::eviction_priority}
             {.level::cache_hint}{.level::prefetch_size}{.vec}.type d, [a]{, cache_policy};
         ld.mmio.relaxed.sys{.ss}.type d, [a];
+        ld.mmio.acquire.sys{.ss}.type d, [a];
+        ld.proxy::readonly{.ss}{.vec}.type d, [a];
     """,
     choices=f"""
         .ss = {{ .const, .global, .local, .param{{::entry, ::func}}, .shared{{::cta, ::cluster}} }};
@@ -138,7 +147,7 @@ ld = instruction(
         "a": address("in", ".type", space=".ss", vector=".vec"),
         "cache_policy": _POLICY,
     },
-    rules=(*_SIZES, *_WIDE_SPACE, *_HINT_RULES, *_STRONG, _MMIO),
+    rules=(*_SIZES, *_WIDE_SPACE, *_HINT_RULES, *_STRONG, *_MMIO),
     since=_SINCE,
     meaning=_MEANING,
 )  # fmt: skip
@@ -204,6 +213,7 @@ st = instruction(
         st.release.scope{.ss}{.level1::eviction_priority}{.level2::eviction_priority}
             {.level::cache_hint}{.vec}.type [a], b{, cache_policy};
         st.mmio.relaxed.sys{.ss}.type [a], b;
+        st.mmio.release.sys{.ss}.type [a], b;
     """,
     choices=f"""
         .ss = {{ .global, .local, .param{{::func}}, .shared{{::cta, ::cluster}} }};
@@ -216,7 +226,7 @@ st = instruction(
         "b": source(".type", vector=".vec", wider="not .vec in .v8", sink=_WIDE, braceable=True),
         "cache_policy": _POLICY,
     },
-    rules=(*_SIZES, *_WIDE_SPACE, *_HINT_RULES, *_STRONG, _MMIO),
+    rules=(*_SIZES, *_WIDE_SPACE, *_HINT_RULES, *_STRONG, *_MMIO),
     since=_SINCE,
     meaning=_MEANING,
 )  # fmt: skip
