@@ -126,8 +126,6 @@ def _unary(scanner: Scanner) -> _Value:
             scanner.fail("a number that a double can hold")
         scanner.advance()
         return _value(node)
-    if scanner.kind == "dot" and scanner.text[1:].isdigit():
-        return _value(_float(float(scanner.advance())))
     if scanner.accept("WARP_SZ"):
         return _Value("s", _WARP_SIZE)
     if scanner.accept("("):

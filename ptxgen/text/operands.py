@@ -127,7 +127,7 @@ class OperandReader:
                 signed = self._signed_register(scanner)
                 if signed is not None:
                     return signed
-        if scanner.kind == "number" or text in _CONSTANT_MARKS or (scanner.kind == "dot" and text[1].isdigit()):
+        if scanner.kind == "number" or text in _CONSTANT_MARKS:
             return constant(scanner)
         scanner.fail("an operand")
 

@@ -193,7 +193,7 @@ def test_ptxas_computes_the_same_integers() -> None:
 FLOATS = {
     "1.0": Fraction(1), "-1.5": Fraction(-3, 2), "1.": Fraction(1), ".5": Fraction(1, 2), "1e3": Fraction(1000),
     "2.5E-1": Fraction(1, 4), "1.0+2.0*3.0": Fraction(7), "-(1.0-0.25)": Fraction(-3, 4), "1.0/4.0": Fraction(1, 4),
-    "1?0.5:2.0": Fraction(1, 2), "+0.5": Fraction(1, 2),
+    "1?0.5:2.0": Fraction(1, 2), "+0.5": Fraction(1, 2), "(.5)": Fraction(1, 2), "-.5E+3": Fraction(-500), "1.e2": Fraction(100),
 }  # fmt: skip
 
 
