@@ -1,7 +1,0 @@
-"""``python -m ptxgen.cli``."""
-
-import sys
-
-from ptxgen.cli import main
-
-sys.exit(main())
