@@ -248,9 +248,9 @@ def _check_form(
             )
             return index + 1, dropped
         if one.kind == "address" and len(one.items) != len(slot.inner):
-            wanted = f"[{', '.join((slot.name, *slot.inner))}]"
+            bracket = f"[{', '.join((slot.name, *slot.inner))}]"
             parts = InstructionError(
-                f"{one.text} has {1 + len(one.items)} part{'s' * bool(one.items)} where the instruction takes {wanted}",
+                f"{one.text} has {1 + len(one.items)} part{'s' * bool(one.items)} where the instruction takes {bracket}",
                 opcode=match.opcode,
                 operand=slot.name,
                 rule="an address has the parts that the syntax line shows",
