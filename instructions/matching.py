@@ -34,6 +34,8 @@ class Readings:
         for form in forms:
             for word in form.words:
                 self._bits.setdefault(word, 1 << len(self._bits))
+        for form in forms:
+            _gates.setdefault(form, _Gates(form))
         alike: dict[tuple[Entry, tuple[Element, ...]], list[tuple[int, Form]]] = {}
         for place, form in enumerate(forms):
             alike.setdefault((form.entry, form.elements), []).append((place, form))
