@@ -1,5 +1,5 @@
 # Made by `python -m ptxgen.reference` from the contracts in instructions/; not to be edited.
-# contracts: d59b62dd62efc56a
+# contracts: 33ef6fd4fc7942c5
 # ruff: noqa
 from typing import Any
 
@@ -2759,8 +2759,46 @@ class _509(_Begun):
 class _510(_Begun):
  sys: _509
 class _511(_Begun):
+ acquire: _510
  relaxed: _510
 class _512(_Begun):
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _489
+ v4: _489
+ v8: _490
+class _513(_Begun):
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ global_: _512
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _489
+ v4: _489
+ v8: _490
+class _514(_Begun):
  L2__128B: _491
  L2__256B: _491
  L2__64B: _491
@@ -2787,7 +2825,7 @@ class _512(_Begun):
  v2: _489
  v4: _489
  v8: _490
-class _513(_Begun):
+class _515(_Begun):
  L1__evict_first: _497
  L1__evict_last: _497
  L1__evict_normal: _497
@@ -2823,7 +2861,7 @@ class _513(_Begun):
  v2: _489
  v4: _489
  v8: _490
-class _514(_Begun):
+class _516(_Begun):
  L1__evict_first: _497
  L1__evict_last: _497
  L1__evict_normal: _497
@@ -2848,7 +2886,7 @@ class _514(_Begun):
  cv: _503
  f32: _0
  f64: _0
- global_: _513
+ global_: _515
  local: _504
  lu: _503
  param: _504
@@ -2868,7 +2906,7 @@ class _514(_Begun):
  v2: _489
  v4: _489
  v8: _490
-class _515(_Begun):
+class _517(_Begun):
  L1__evict_first: _497
  L1__evict_last: _497
  L1__evict_normal: _497
@@ -2901,6 +2939,7 @@ class _515(_Begun):
  param: _504
  param__entry: _504
  param__func: _504
+ proxy__readonly: _513
  relaxed: _502
  s16: _0
  s32: _0
@@ -2916,78 +2955,78 @@ class _515(_Begun):
  v2: _489
  v4: _489
  v8: _490
- volatile: _512
- weak: _514
-class _516(_Begun):
+ volatile: _514
+ weak: _516
+class _518(_Begun):
  b4x16_p64: _0
  b6x16_p32: _0
-class _517(_Begun):
- b8: _0
- b8x16: _516
-class _518(_Begun):
- b8: _0
- b8x16: _516
- shared: _517
- shared__cta: _517
 class _519(_Begun):
- trans: _518
+ b8: _0
+ b8x16: _518
 class _520(_Begun):
- x1: _519
- x2: _519
+ b8: _0
+ b8x16: _518
+ shared: _519
+ shared__cta: _519
 class _521(_Begun):
- b8x16: _516
+ trans: _520
 class _522(_Begun):
- b8x16: _516
- shared: _521
- shared__cta: _521
+ x1: _521
+ x2: _521
 class _523(_Begun):
- x1: _522
- x2: _522
- x4: _522
+ b8x16: _518
 class _524(_Begun):
- b16: _0
+ b8x16: _518
+ shared: _523
+ shared__cta: _523
 class _525(_Begun):
- b16: _0
- shared: _524
- shared__cta: _524
+ x1: _524
+ x2: _524
+ x4: _524
 class _526(_Begun):
  b16: _0
- shared: _524
- shared__cta: _524
- trans: _525
 class _527(_Begun):
- x1: _526
- x2: _526
- x4: _526
+ b16: _0
+ shared: _526
+ shared__cta: _526
 class _528(_Begun):
- b8: _0
+ b16: _0
+ shared: _526
+ shared__cta: _526
+ trans: _527
 class _529(_Begun):
- b8: _0
- shared: _528
- shared__cta: _528
+ x1: _528
+ x2: _528
+ x4: _528
 class _530(_Begun):
- m16n16: _529
- m8n8: _525
+ b8: _0
 class _531(_Begun):
- m8n8: _525
- trans: _530
+ b8: _0
+ shared: _530
+ shared__cta: _530
 class _532(_Begun):
- m8n8: _525
+ m16n16: _531
+ m8n8: _527
 class _533(_Begun):
- m8n8: _525
+ m8n8: _527
  trans: _532
 class _534(_Begun):
- m16n16: _520
- m8n16: _523
  m8n8: _527
- x1: _531
- x2: _531
- x4: _533
 class _535(_Begun):
- aligned: _534
+ m8n8: _527
+ trans: _534
 class _536(_Begun):
- sync: _535
+ m16n16: _522
+ m8n16: _525
+ m8n8: _529
+ x1: _533
+ x2: _533
+ x4: _535
 class _537(_Begun):
+ aligned: _536
+class _538(_Begun):
+ sync: _537
+class _539(_Begun):
  b128: _0
  b16: _0
  b32: _0
@@ -3006,13 +3045,13 @@ class _537(_Begun):
  u8: _0
  v2: _489
  v4: _499
-class _538(_Begun):
+class _540(_Begun):
  approx: _352
-class _539(_Begun):
+class _541(_Begun):
  and_: _3
  b32: _0
  or_: _3
-class _540(_Begun):
+class _542(_Begun):
  cc: _4
  s16: _0
  s32: _0
@@ -3021,7 +3060,7 @@ class _540(_Begun):
  u16: _0
  u32: _0
  u64: _0
-class _541(_Begun):
+class _543(_Begun):
  cc: _4
  s16: _0
  s32: _0
@@ -3029,73 +3068,73 @@ class _541(_Begun):
  u16: _0
  u32: _0
  u64: _0
-class _542(_Begun):
+class _544(_Begun):
  f32: _0
  sat: _10
-class _543(_Begun):
+class _545(_Begun):
  f32: _0
  f64: _0
- ftz: _542
+ ftz: _544
  sat: _10
-class _544(_Begun):
+class _546(_Begun):
  s16: _0
  s32: _0
  u16: _0
  u32: _0
-class _545(_Begun):
- hi: _540
- lo: _541
- rm: _543
- rn: _543
- rp: _543
- rz: _543
- wide: _544
-class _546(_Begun):
+class _547(_Begun):
+ hi: _542
+ lo: _543
+ rm: _545
+ rn: _545
+ rp: _545
+ rz: _545
+ wide: _546
+class _548(_Begun):
  s32: _0
  sat: _282
  u32: _0
-class _547(_Begun):
- hi: _546
+class _549(_Begun):
+ hi: _548
  lo: _251
-class _548(_Begun):
+class _550(_Begun):
  hi: _22
  lo: _22
-class _549(_Begun):
- sync: _43
-class _550(_Begun):
- all: _549
- any: _549
 class _551(_Begun):
- abs: _38
+ sync: _43
 class _552(_Begun):
+ all: _551
+ any: _551
+class _553(_Begun):
+ abs: _38
+class _554(_Begun):
  abs: _10
  bf16: _0
  bf16x2: _0
- f16: _0
- f16x2: _0
- f32: _0
- xorsign: _551
-class _553(_Begun):
- abs: _1
-class _554(_Begun):
- abs: _10
  f16: _0
  f16x2: _0
  f32: _0
  xorsign: _553
 class _555(_Begun):
- NaN: _554
+ abs: _1
+class _556(_Begun):
  abs: _10
  f16: _0
  f16x2: _0
  f32: _0
- xorsign: _553
-class _556(_Begun):
+ xorsign: _555
+class _557(_Begun):
+ NaN: _556
+ abs: _10
+ f16: _0
+ f16x2: _0
+ f32: _0
+ xorsign: _555
+class _558(_Begun):
  s16x2: _0
  s32: _0
  s8x4: _0
-class _557(_Begun):
- NaN: _552
+class _559(_Begun):
+ NaN: _554
  abs: _10
  bf16: _0
  bf16x2: _0
@@ -3103,8 +3142,8 @@ class _557(_Begun):
  f16x2: _0
  f32: _0
  f64: _0
- ftz: _555
- relu: _556
+ ftz: _557
+ relu: _558
  s16: _0
  s16x2: _0
  s32: _0
@@ -3115,147 +3154,155 @@ class _557(_Begun):
  u32: _0
  u64: _0
  u8x4: _0
- xorsign: _551
-class _558(_Begun):
- b64: _0
- shared: _238
- shared__cluster: _238
- shared__cta: _238
-class _559(_Begun):
- cluster: _558
- cta: _558
+ xorsign: _553
 class _560(_Begun):
  b64: _0
- relaxed: _559
- release: _559
- shared: _238
- shared__cluster: _238
- shared__cta: _238
+ multicast__cluster__32b: _238
 class _561(_Begun):
- cta: _239
-class _562(_Begun):
  b64: _0
- release: _561
+ multicast__cluster__32b: _238
  shared: _238
+ shared__cluster: _560
  shared__cta: _238
+class _562(_Begun):
+ cluster: _561
+ cta: _561
 class _563(_Begun):
  b64: _0
- expect_tx: _560
- noComplete: _562
- relaxed: _559
- release: _559
+ multicast__cluster__32b: _238
+ relaxed: _562
+ release: _562
  shared: _238
- shared__cluster: _238
+ shared__cluster: _560
  shared__cta: _238
 class _564(_Begun):
- b64: _0
- relaxed: _559
- shared: _238
- shared__cluster: _238
- shared__cta: _238
-class _565(_Begun):
- cluster: _239
  cta: _239
-class _566(_Begun):
- acquire: _565
+class _565(_Begun):
  b64: _0
- relaxed: _565
+ release: _564
  shared: _238
+ shared__cta: _238
+class _566(_Begun):
+ b64: _0
+ expect_tx: _563
+ multicast__cluster__32b: _238
+ noComplete: _565
+ relaxed: _562
+ release: _562
+ shared: _238
+ shared__cluster: _560
  shared__cta: _238
 class _567(_Begun):
- acquire: _565
+ layout__v0: _239
+ layout__v1: _239
+class _568(_Begun):
  b64: _0
- parity: _566
- relaxed: _565
+ multicast__cluster__32b: _238
+ relaxed: _562
+ shared: _238
+ shared__cluster: _560
+ shared__cta: _238
+class _569(_Begun):
+ b64: _0
+ layout__v0: _239
+ layout__v1: _239
  shared: _238
  shared__cta: _238
-class _568(_Begun):
- arrive: _563
- arrive_drop: _563
- complete_tx: _564
- expect_tx: _564
- init: _239
+class _570(_Begun):
+ b64: _0
+ layout__v0: _238
+class _571(_Begun):
+ cluster: _239
+ cta: _239
+class _572(_Begun):
+ acquire: _571
+ b64: _0
+ relaxed: _571
+ shared: _238
+ shared__cta: _238
+class _573(_Begun):
+ acquire: _571
+ b64: _0
+ phase_type__conditional: _572
+ phase_type__primary: _572
+ relaxed: _571
+ shared: _238
+ shared__cta: _238
+class _574(_Begun):
+ acquire: _571
+ b64: _0
+ parity: _573
+ phase_type__primary: _572
+ relaxed: _571
+ shared: _238
+ shared__cta: _238
+class _575(_Begun):
+ arrive: _566
+ arrive_drop: _566
+ check_layout: _567
+ complete_tx: _568
+ expect_tx: _568
+ init: _569
  inval: _239
- pending_count: _238
- test_wait: _567
- try_wait: _567
-class _569(_Begun):
+ pending_count: _570
+ test_wait: _574
+ try_wait: _574
+class _576(_Begun):
  alias: _0
  async_: _0
-class _570(_Begun):
+class _577(_Begun):
  cta: _0
  gl: _0
- proxy: _569
+ proxy: _576
  sys: _0
-class _571(_Begun):
+class _578(_Begun):
  s4: _282
  u4: _282
-class _572(_Begun):
- s4: _571
- u4: _571
-class _573(_Begun):
- s32: _572
-class _574(_Begun):
- s32: _572
- satfinite: _573
-class _575(_Begun):
- col: _574
-class _576(_Begun):
- row: _575
-class _577(_Begun):
- f16: _298
-class _578(_Begun):
- f16: _577
 class _579(_Begun):
- bf16: _10
+ s4: _578
+ u4: _578
 class _580(_Begun):
- f16: _10
+ s32: _579
 class _581(_Begun):
- bf16: _579
- f16: _580
- tf32: _323
+ s32: _579
+ satfinite: _580
 class _582(_Begun):
- f16: _578
- f32: _581
+ col: _581
 class _583(_Begun):
- col: _582
+ row: _582
 class _584(_Begun):
- row: _583
+ f16: _298
 class _585(_Begun):
- bf16: _579
- f16: _580
+ f16: _584
 class _586(_Begun):
- s8: _282
- u8: _282
+ bf16: _10
 class _587(_Begun):
- s8: _586
- u8: _586
+ f16: _10
 class _588(_Begun):
- s32: _587
+ bf16: _586
+ f16: _587
+ tf32: _323
 class _589(_Begun):
- f16: _578
- f32: _585
- s32: _587
- satfinite: _588
+ f16: _585
+ f32: _588
 class _590(_Begun):
  col: _589
 class _591(_Begun):
  row: _590
 class _592(_Begun):
- e4m3: _10
- e5m2: _10
+ bf16: _586
+ f16: _587
 class _593(_Begun):
- e4m3: _592
- e5m2: _592
+ s8: _282
+ u8: _282
 class _594(_Begun):
- s4: _571
- s8: _586
- u4: _571
- u8: _586
+ s8: _593
+ u8: _593
 class _595(_Begun):
  s32: _594
 class _596(_Begun):
- f32: _593
+ f16: _585
+ f32: _592
  s32: _594
  satfinite: _595
 class _597(_Begun):
@@ -3263,307 +3310,328 @@ class _597(_Begun):
 class _598(_Begun):
  row: _597
 class _599(_Begun):
- tf32: _323
+ e4m3: _10
+ e5m2: _10
 class _600(_Begun):
- f32: _599
+ e4m3: _599
+ e5m2: _599
 class _601(_Begun):
- col: _600
+ s4: _578
+ s8: _593
+ u4: _578
+ u8: _593
 class _602(_Begun):
- row: _601
+ s32: _601
 class _603(_Begun):
- m16n8k128: _576
- m16n8k16: _584
- m16n8k32: _591
- m16n8k64: _598
- m16n8k8: _602
+ f32: _600
+ s32: _601
+ satfinite: _602
 class _604(_Begun):
- aligned: _603
+ col: _603
 class _605(_Begun):
- sync: _604
+ row: _604
 class _606(_Begun):
+ tf32: _323
+class _607(_Begun):
+ f32: _606
+class _608(_Begun):
+ col: _607
+class _609(_Begun):
+ row: _608
+class _610(_Begun):
+ m16n8k128: _583
+ m16n8k16: _591
+ m16n8k32: _598
+ m16n8k64: _605
+ m16n8k8: _609
+class _611(_Begun):
+ aligned: _610
+class _612(_Begun):
+ sync: _611
+class _613(_Begun):
  e2m1: _298
  e2m3: _298
  e3m2: _298
  e4m3: _298
  e5m2: _298
-class _607(_Begun):
- e2m1: _606
- e2m3: _606
- e3m2: _606
- e4m3: _606
- e5m2: _606
-class _608(_Begun):
+class _614(_Begun):
+ e2m1: _613
+ e2m3: _613
+ e3m2: _613
+ e4m3: _613
+ e5m2: _613
+class _615(_Begun):
  e2m1: _10
  e2m3: _10
  e3m2: _10
  e4m3: _10
  e5m2: _10
-class _609(_Begun):
- e2m1: _608
- e2m3: _608
- e3m2: _608
- e4m3: _608
- e5m2: _608
-class _610(_Begun):
- f16: _607
- f32: _609
-class _611(_Begun):
- col: _610
-class _612(_Begun):
- row: _611
-class _613(_Begun):
- m16n8k64: _612
-class _614(_Begun):
- ue8m0: _0
-class _615(_Begun):
- f32: _614
 class _616(_Begun):
- e2m1: _615
-class _617(_Begun):
- e2m1: _616
-class _618(_Begun):
- f32: _617
-class _619(_Begun):
- col: _618
-class _620(_Begun):
- row: _619
-class _621(_Begun):
- m16n8k128: _620
-class _622(_Begun):
- m16n8k128: _620
- scale_vec__2X: _621
-class _623(_Begun):
- block_scale: _622
-class _624(_Begun):
- ue4m3: _0
- ue8m0: _0
-class _625(_Begun):
- f32: _624
-class _626(_Begun):
- e2m1: _625
-class _627(_Begun):
- e2m1: _626
-class _628(_Begun):
- f32: _627
-class _629(_Begun):
- col: _628
-class _630(_Begun):
- row: _629
-class _631(_Begun):
- m16n8k128: _630
-class _632(_Begun):
- scale_vec__2X: _621
- scale_vec__4X: _631
-class _633(_Begun):
- block_scale: _632
-class _634(_Begun):
  e2m1: _615
  e2m3: _615
  e3m2: _615
  e4m3: _615
  e5m2: _615
+class _617(_Begun):
+ f16: _614
+ f32: _616
+class _618(_Begun):
+ col: _617
+class _619(_Begun):
+ row: _618
+class _620(_Begun):
+ m16n8k64: _619
+class _621(_Begun):
+ ue8m0: _0
+class _622(_Begun):
+ f32: _621
+class _623(_Begun):
+ e2m1: _622
+class _624(_Begun):
+ e2m1: _623
+class _625(_Begun):
+ f32: _624
+class _626(_Begun):
+ col: _625
+class _627(_Begun):
+ row: _626
+class _628(_Begun):
+ m16n8k128: _627
+class _629(_Begun):
+ m16n8k128: _627
+ scale_vec__2X: _628
+class _630(_Begun):
+ block_scale: _629
+class _631(_Begun):
+ ue4m3: _0
+ ue8m0: _0
+class _632(_Begun):
+ f32: _631
+class _633(_Begun):
+ e2m1: _632
+class _634(_Begun):
+ e2m1: _633
 class _635(_Begun):
- e2m1: _634
- e2m3: _634
- e3m2: _634
- e4m3: _634
- e5m2: _634
+ f32: _634
 class _636(_Begun):
- f32: _635
+ col: _635
 class _637(_Begun):
- col: _636
+ row: _636
 class _638(_Begun):
- row: _637
+ m16n8k128: _637
 class _639(_Begun):
- m16n8k64: _638
+ scale_vec__2X: _628
+ scale_vec__4X: _638
 class _640(_Begun):
- m16n8k64: _638
- scale_vec__1X: _639
+ block_scale: _639
 class _641(_Begun):
- block_scale: _640
+ e2m1: _622
+ e2m3: _622
+ e3m2: _622
+ e4m3: _622
+ e5m2: _622
 class _642(_Begun):
- f32: _617
- scale_vec__2X: _618
+ e2m1: _641
+ e2m3: _641
+ e3m2: _641
+ e4m3: _641
+ e5m2: _641
 class _643(_Begun):
- block_scale: _642
+ f32: _642
 class _644(_Begun):
- scale_vec__2X: _618
- scale_vec__4X: _628
+ col: _643
 class _645(_Begun):
- block_scale: _644
+ row: _644
 class _646(_Begun):
- kind__mxf4: _643
- kind__mxf4nvf4: _645
- s32: _572
- satfinite: _573
+ m16n8k64: _645
 class _647(_Begun):
- col: _646
+ m16n8k64: _645
+ scale_vec__1X: _646
 class _648(_Begun):
- row: _647
+ block_scale: _647
 class _649(_Begun):
- e4m3: _298
- e5m2: _298
+ f32: _624
+ scale_vec__2X: _625
 class _650(_Begun):
- e4m3: _649
- e5m2: _649
+ block_scale: _649
 class _651(_Begun):
- f32: _635
- scale_vec__1X: _636
+ scale_vec__2X: _625
+ scale_vec__4X: _635
 class _652(_Begun):
  block_scale: _651
 class _653(_Begun):
- f16: _650
- f32: _593
- kind__f8f6f4: _610
- kind__mxf8f6f4: _652
- s32: _594
- satfinite: _595
+ kind__mxf4: _650
+ kind__mxf4nvf4: _652
+ s32: _579
+ satfinite: _580
 class _654(_Begun):
  col: _653
 class _655(_Begun):
  row: _654
 class _656(_Begun):
- kind__f8f6f4: _613
- kind__mxf4: _623
- kind__mxf4nvf4: _633
- kind__mxf8f6f4: _641
- m16n8k128: _648
- m16n8k16: _584
- m16n8k32: _591
- m16n8k64: _655
- m16n8k8: _602
+ e4m3: _298
+ e5m2: _298
 class _657(_Begun):
- aligned: _656
+ e4m3: _656
+ e5m2: _656
 class _658(_Begun):
- sync: _657
+ f32: _642
+ scale_vec__1X: _643
 class _659(_Begun):
- m16n8k32: _612
+ block_scale: _658
 class _660(_Begun):
- m16n8k64: _620
+ f16: _657
+ f32: _600
+ kind__f8f6f4: _617
+ kind__mxf8f6f4: _659
+ s32: _601
+ satfinite: _602
 class _661(_Begun):
- m16n8k64: _620
- scale_vec__2X: _660
+ col: _660
 class _662(_Begun):
- block_scale: _661
+ row: _661
 class _663(_Begun):
- m16n8k64: _630
+ kind__f8f6f4: _620
+ kind__mxf4: _630
+ kind__mxf4nvf4: _640
+ kind__mxf8f6f4: _648
+ m16n8k128: _655
+ m16n8k16: _591
+ m16n8k32: _598
+ m16n8k64: _662
+ m16n8k8: _609
 class _664(_Begun):
- scale_vec__2X: _660
- scale_vec__4X: _663
+ aligned: _663
 class _665(_Begun):
- block_scale: _664
+ sync: _664
 class _666(_Begun):
- m16n8k32: _638
+ m16n8k32: _619
 class _667(_Begun):
- m16n8k32: _638
- scale_vec__1X: _666
+ m16n8k64: _627
 class _668(_Begun):
- block_scale: _667
+ m16n8k64: _627
+ scale_vec__2X: _667
 class _669(_Begun):
- popc: _0
+ block_scale: _668
 class _670(_Begun):
- and_: _669
- xor: _669
+ m16n8k64: _637
 class _671(_Begun):
- s32: _670
+ scale_vec__2X: _667
+ scale_vec__4X: _670
 class _672(_Begun):
- b1: _671
+ block_scale: _671
 class _673(_Begun):
- b1: _672
+ m16n8k32: _645
 class _674(_Begun):
- s32: _673
+ m16n8k32: _645
+ scale_vec__1X: _673
 class _675(_Begun):
- col: _674
+ block_scale: _674
 class _676(_Begun):
- row: _675
+ popc: _0
 class _677(_Begun):
- e4m3: _649
- e5m2: _649
- f16: _577
+ and_: _676
+ xor: _676
 class _678(_Begun):
- bf16: _579
- e4m3: _592
- e5m2: _592
- f16: _580
+ s32: _677
 class _679(_Begun):
- f64: _299
+ b1: _678
 class _680(_Begun):
- f64: _679
+ b1: _679
 class _681(_Begun):
- f16: _677
- f32: _678
- f64: _680
- s32: _587
- satfinite: _588
+ s32: _680
 class _682(_Begun):
  col: _681
 class _683(_Begun):
  row: _682
 class _684(_Begun):
- f32: _599
- f64: _680
+ e4m3: _656
+ e5m2: _656
+ f16: _584
 class _685(_Begun):
- col: _684
+ bf16: _586
+ e4m3: _599
+ e5m2: _599
+ f16: _587
 class _686(_Begun):
- row: _685
+ f64: _299
 class _687(_Begun):
- f16: _578
- f32: _581
- f64: _680
+ f64: _686
 class _688(_Begun):
- col: _687
+ f16: _684
+ f32: _685
+ f64: _687
+ s32: _594
+ satfinite: _595
 class _689(_Begun):
- row: _688
+ col: _688
 class _690(_Begun):
- s32: _587
- satfinite: _588
+ row: _689
 class _691(_Begun):
- col: _690
+ f32: _606
+ f64: _687
 class _692(_Begun):
- row: _691
+ col: _691
 class _693(_Begun):
- f16: _279
+ row: _692
 class _694(_Begun):
- f16: _693
+ f16: _585
+ f32: _588
+ f64: _687
 class _695(_Begun):
- f16: _578
- f32: _694
+ col: _694
 class _696(_Begun):
- col: _695
  row: _695
 class _697(_Begun):
- f16: _578
- f32: _694
- f64: _680
+ s32: _594
+ satfinite: _595
 class _698(_Begun):
  col: _697
- row: _695
 class _699(_Begun):
- col: _696
  row: _698
 class _700(_Begun):
- kind__f8f6f4: _659
- kind__mxf4: _662
- kind__mxf4nvf4: _665
- kind__mxf8f6f4: _668
- m16n8k128: _676
- m16n8k16: _683
- m16n8k256: _676
- m16n8k32: _655
- m16n8k4: _686
- m16n8k64: _648
- m16n8k8: _689
- m8n8k128: _676
- m8n8k16: _692
- m8n8k32: _576
- m8n8k4: _699
+ f16: _279
 class _701(_Begun):
- aligned: _700
+ f16: _700
 class _702(_Begun):
- sp: _605
- sp__ordered_metadata: _658
- sync: _701
+ f16: _585
+ f32: _701
 class _703(_Begun):
+ col: _702
+ row: _702
+class _704(_Begun):
+ f16: _585
+ f32: _701
+ f64: _687
+class _705(_Begun):
+ col: _704
+ row: _702
+class _706(_Begun):
+ col: _703
+ row: _705
+class _707(_Begun):
+ kind__f8f6f4: _666
+ kind__mxf4: _669
+ kind__mxf4nvf4: _672
+ kind__mxf8f6f4: _675
+ m16n8k128: _683
+ m16n8k16: _690
+ m16n8k256: _683
+ m16n8k32: _662
+ m16n8k4: _693
+ m16n8k64: _655
+ m16n8k8: _696
+ m8n8k128: _683
+ m8n8k16: _699
+ m8n8k32: _583
+ m8n8k4: _706
+class _708(_Begun):
+ aligned: _707
+class _709(_Begun):
+ sp: _612
+ sp__ordered_metadata: _665
+ sync: _708
+class _710(_Begun):
  b16: _0
  b32: _0
  b64: _0
@@ -3575,7 +3643,7 @@ class _703(_Begun):
  u16: _0
  u32: _0
  u64: _0
-class _704(_Begun):
+class _711(_Begun):
  b16: _0
  b32: _0
  f32: _0
@@ -3583,7 +3651,7 @@ class _704(_Begun):
  s32: _0
  u16: _0
  u32: _0
-class _705(_Begun):
+class _712(_Begun):
  b128: _0
  b16: _0
  b32: _0
@@ -3597,47 +3665,47 @@ class _705(_Begun):
  u16: _0
  u32: _0
  u64: _0
- v2: _703
- v4: _704
-class _706(_Begun):
- trans: _524
-class _707(_Begun):
- m8n8: _706
-class _708(_Begun):
- aligned: _707
-class _709(_Begun):
- sync: _708
-class _710(_Begun):
- f16x2: _0
-class _711(Opcode):
- bf16x2: _710
-class _712(_Begun):
- bf16x2: _0
-class _713(Opcode):
- f16x2: _712
+ v2: _710
+ v4: _711
+class _713(_Begun):
+ trans: _526
 class _714(_Begun):
- f16x2: _17
+ m8n8: _713
 class _715(_Begun):
+ aligned: _714
+class _716(_Begun):
+ sync: _715
+class _717(_Begun):
+ f16x2: _0
+class _718(Opcode):
+ bf16x2: _717
+class _719(_Begun):
+ bf16x2: _0
+class _720(Opcode):
+ f16x2: _719
+class _721(_Begun):
+ f16x2: _17
+class _722(_Begun):
  f16: _0
  f16x2: _0
  f32: _0
  f32x2: _0
- rz: _714
+ rz: _721
  sat: _1
-class _716(_Begun):
+class _723(_Begun):
  s16: _0
  s32: _0
  s64: _0
  u16: _0
  u32: _0
  u64: _0
-class _717(_Begun):
+class _724(_Begun):
  f32: _0
  f32x2: _0
  f64: _0
  ftz: _11
  sat: _10
-class _718(_Begun):
+class _725(_Begun):
  bf16: _0
  bf16x2: _0
  f16: _0
@@ -3647,58 +3715,39 @@ class _718(_Begun):
  f64: _0
  ftz: _9
  sat: _1
-class _719(_Begun):
+class _726(_Begun):
  bf16x2: _17
  f32: _0
  f32x2: _0
  f64: _0
  ftz: _11
  sat: _10
-class _720(_Begun):
+class _727(_Begun):
  bf16: _0
- bf16x2: _711
+ bf16x2: _718
  f16: _0
- f16x2: _713
+ f16x2: _720
  f32: _0
  f32x2: _0
  f64: _0
- ftz: _715
- hi: _716
- lo: _716
- rm: _717
- rn: _718
- rp: _717
- rz: _719
+ ftz: _722
+ hi: _723
+ lo: _723
+ rm: _724
+ rn: _725
+ rp: _724
+ rz: _726
  sat: _1
- wide: _544
-class _721(_Begun):
+ wide: _546
+class _728(_Begun):
  hi: _251
  lo: _251
-class _722(_Begun):
- bulk_group: _120
-class _723(_Begun):
- shared__cta: _722
-class _724(_Begun):
- bulk_group: _145
-class _725(_Begun):
- shared__cta: _724
-class _726(_Begun):
- global_: _725
-class _727(_Begun):
- cluster: _726
- cta: _726
- gpu: _726
- sys: _726
-class _728(_Begun):
- global_: _723
 class _729(_Begun):
- global_: _723
- relaxed: _727
- weak: _728
+ bulk_group: _120
 class _730(_Begun):
- bulk: _729
+ shared__cta: _729
 class _731(_Begun):
- bulk_group: _246
+ bulk_group: _145
 class _732(_Begun):
  shared__cta: _731
 class _733(_Begun):
@@ -3709,45 +3758,64 @@ class _734(_Begun):
  gpu: _733
  sys: _733
 class _735(_Begun):
- global_: _732
- relaxed: _734
+ global_: _730
 class _736(_Begun):
- bulk: _735
+ global_: _730
+ relaxed: _734
+ weak: _735
 class _737(_Begun):
- async_: _736
+ bulk: _736
 class _738(_Begun):
- async_: _730
- reduce: _737
+ bulk_group: _246
 class _739(_Begun):
- e4m3x2: _0
- e4m3x4: _0
- e5m2x2: _0
- e5m2x4: _0
+ shared__cta: _738
 class _740(_Begun):
- e4m3: _0
- e4m3x2: _0
- e4m3x4: _0
- e5m2: _0
- e5m2x2: _0
- e5m2x4: _0
+ global_: _739
 class _741(_Begun):
+ cluster: _740
+ cta: _740
+ gpu: _740
+ sys: _740
+class _742(_Begun):
+ global_: _739
+ relaxed: _741
+class _743(_Begun):
+ bulk: _742
+class _744(_Begun):
+ async_: _743
+class _745(_Begun):
+ async_: _737
+ reduce: _744
+class _746(_Begun):
+ e4m3x2: _0
+ e4m3x4: _0
+ e5m2x2: _0
+ e5m2x4: _0
+class _747(_Begun):
+ e4m3: _0
+ e4m3x2: _0
+ e4m3x4: _0
+ e5m2: _0
+ e5m2x2: _0
+ e5m2x4: _0
+class _748(_Begun):
  e4m3: _0
  e4m3x2: _0
  e5m2: _0
  e5m2x2: _0
-class _742(_Begun):
+class _749(_Begun):
  e4m3x4: _0
  e5m2x4: _0
- v2: _739
- v4: _740
- v8: _741
-class _743(_Begun):
+ v2: _746
+ v4: _747
+ v8: _748
+class _750(_Begun):
  bf16x2: _0
  f16x2: _0
  v2: _50
  v4: _50
  v8: _39
-class _744(_Begun):
+class _751(_Begun):
  bf16: _0
  bf16x2: _0
  e4m3x2: _0
@@ -3757,7 +3825,7 @@ class _744(_Begun):
  f16: _0
  f16x2: _0
  f32: _0
-class _745(_Begun):
+class _752(_Begun):
  bf16: _0
  bf16x2: _0
  e4m3: _0
@@ -3769,16 +3837,16 @@ class _745(_Begun):
  f16: _0
  f16x2: _0
  f32: _0
-class _746(_Begun):
+class _753(_Begun):
  bf16: _0
  e4m3: _0
  e4m3x2: _0
  e5m2: _0
  e5m2x2: _0
  f16: _0
-class _747(_Begun):
- acc__f16: _742
- acc__f32: _743
+class _754(_Begun):
+ acc__f16: _749
+ acc__f32: _750
  bf16x2: _0
  e4m3x4: _0
  e5m2x4: _0
@@ -3788,10 +3856,10 @@ class _747(_Begun):
  s32: _0
  u32: _0
  u64: _0
- v2: _744
- v4: _745
- v8: _746
-class _748(_Begun):
+ v2: _751
+ v4: _752
+ v8: _753
+class _755(_Begun):
  bf16: _0
  bf16x2: _0
  e4m3x2: _0
@@ -3800,7 +3868,7 @@ class _748(_Begun):
  e5m2x4: _0
  f16: _0
  f16x2: _0
-class _749(_Begun):
+class _756(_Begun):
  bf16: _0
  bf16x2: _0
  e4m3: _0
@@ -3811,7 +3879,7 @@ class _749(_Begun):
  e5m2x4: _0
  f16: _0
  f16x2: _0
-class _750(_Begun):
+class _757(_Begun):
  bf16x2: _0
  e4m3x4: _0
  e5m2x4: _0
@@ -3820,41 +3888,41 @@ class _750(_Begun):
  s64: _0
  u32: _0
  u64: _0
- v2: _748
- v4: _749
- v8: _746
-class _751(_Begun):
- add: _747
+ v2: _755
+ v4: _756
+ v8: _753
+class _758(_Begun):
+ add: _754
  and_: _43
- max: _750
- min: _750
+ max: _757
+ min: _757
  or_: _43
  xor: _43
-class _752(_Begun):
- add: _747
+class _759(_Begun):
+ add: _754
  and_: _43
- global_: _751
- max: _750
- min: _750
+ global_: _758
+ max: _757
+ min: _757
  or_: _43
  xor: _43
-class _753(_Begun):
- cluster: _752
- cta: _752
- gpu: _752
- sys: _752
-class _754(_Begun):
- acquire: _753
- add: _747
+class _760(_Begun):
+ cluster: _759
+ cta: _759
+ gpu: _759
+ sys: _759
+class _761(_Begun):
+ acquire: _760
+ add: _754
  and_: _43
- global_: _751
- max: _750
- min: _750
+ global_: _758
+ max: _757
+ min: _757
  or_: _43
- relaxed: _753
- weak: _752
+ relaxed: _760
+ weak: _759
  xor: _43
-class _755(_Begun):
+class _762(_Begun):
  bf16x2: _0
  f16x2: _0
  f32: _0
@@ -3865,48 +3933,48 @@ class _755(_Begun):
  v2: _38
  v4: _38
  v8: _39
-class _756(_Begun):
- add: _250
-class _757(_Begun):
- add: _250
- global_: _756
-class _758(_Begun):
- gpu: _757
- sys: _757
-class _759(_Begun):
- release: _758
-class _760(_Begun):
- add: _755
- and_: _43
- max: _4
- min: _4
- or_: _43
- xor: _43
-class _761(_Begun):
- add: _755
- and_: _43
- global_: _760
- max: _4
- min: _4
- or_: _43
- xor: _43
-class _762(_Begun):
- cluster: _761
- cta: _761
- gpu: _761
- sys: _761
 class _763(_Begun):
- add: _755
+ add: _250
+class _764(_Begun):
+ add: _250
+ global_: _763
+class _765(_Begun):
+ gpu: _764
+ sys: _764
+class _766(_Begun):
+ release: _765
+class _767(_Begun):
+ add: _762
  and_: _43
- async_: _759
- global_: _760
  max: _4
  min: _4
  or_: _43
- relaxed: _762
- release: _762
  xor: _43
-class _764(_Begun):
+class _768(_Begun):
+ add: _762
+ and_: _43
+ global_: _767
+ max: _4
+ min: _4
+ or_: _43
+ xor: _43
+class _769(_Begun):
+ cluster: _768
+ cta: _768
+ gpu: _768
+ sys: _768
+class _770(_Begun):
+ add: _762
+ and_: _43
+ async_: _766
+ global_: _767
+ max: _4
+ min: _4
+ or_: _43
+ relaxed: _769
+ release: _769
+ xor: _43
+class _771(_Begun):
  b16: _0
  b32: _0
  b64: _0
@@ -3922,76 +3990,76 @@ class _764(_Begun):
  u32: _0
  u64: _0
  u8: _0
-class _765(_Begun):
- gpu: _764
- sys: _764
-class _766(_Begun):
- release: _765
-class _767(_Begun):
- b32: _0
- b64: _0
- bf16x2: _0
- e4m3x4: _0
- e5m2x4: _0
- f16x2: _0
- f32: _0
- f64: _0
- s32: _0
- s64: _0
- u32: _0
- u64: _0
- v2: _744
- v4: _745
- v8: _746
-class _768(_Begun):
- b32: _0
- b64: _0
- bf16x2: _0
- e4m3x4: _0
- e5m2x4: _0
- f16x2: _0
- f32: _0
- f64: _0
- global_: _767
- s32: _0
- s64: _0
- u32: _0
- u64: _0
- v2: _744
- v4: _745
- v8: _746
-class _769(_Begun):
- cluster: _768
- cta: _768
- gpu: _768
- sys: _768
-class _770(_Begun):
- async_: _766
- b32: _0
- b64: _0
- bf16x2: _0
- e4m3x4: _0
- e5m2x4: _0
- f16x2: _0
- f32: _0
- f64: _0
- global_: _767
- relaxed: _769
- release: _769
- s32: _0
- s64: _0
- u32: _0
- u64: _0
- v2: _744
- v4: _745
- v8: _746
- weak: _768
-class _771(_Begun):
- cp: _738
- ld_reduce: _754
- red: _763
- st: _770
 class _772(_Begun):
+ gpu: _771
+ sys: _771
+class _773(_Begun):
+ release: _772
+class _774(_Begun):
+ b32: _0
+ b64: _0
+ bf16x2: _0
+ e4m3x4: _0
+ e5m2x4: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ s32: _0
+ s64: _0
+ u32: _0
+ u64: _0
+ v2: _751
+ v4: _752
+ v8: _753
+class _775(_Begun):
+ b32: _0
+ b64: _0
+ bf16x2: _0
+ e4m3x4: _0
+ e5m2x4: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ global_: _774
+ s32: _0
+ s64: _0
+ u32: _0
+ u64: _0
+ v2: _751
+ v4: _752
+ v8: _753
+class _776(_Begun):
+ cluster: _775
+ cta: _775
+ gpu: _775
+ sys: _775
+class _777(_Begun):
+ async_: _773
+ b32: _0
+ b64: _0
+ bf16x2: _0
+ e4m3x4: _0
+ e5m2x4: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ global_: _774
+ relaxed: _776
+ release: _776
+ s32: _0
+ s64: _0
+ u32: _0
+ u64: _0
+ v2: _751
+ v4: _752
+ v8: _753
+ weak: _775
+class _778(_Begun):
+ cp: _745
+ ld_reduce: _761
+ red: _770
+ st: _777
+class _779(_Begun):
  bf16: _0
  bf16x2: _0
  f16: _0
@@ -4003,53 +4071,53 @@ class _772(_Begun):
  s32: _0
  s64: _0
  s8x4: _0
-class _773(Opcode):
- mask: _0
-class _774(_Begun):
- valid_addr: _0
-class _775(_Begun):
- tensormap: _0
-class _776(_Begun):
- L1: _0
- L1__32B: _774
- L2: _0
- L2__evict_last: _0
- L2__evict_normal: _0
-class _777(_Begun):
- L1: _0
- L2: _0
-class _778(_Begun):
- L1: _0
- L1__32B: _774
- L2: _0
- L2__evict_last: _0
- L2__evict_normal: _0
- const: _775
- global_: _776
- local: _777
- param: _775
- tensormap: _0
-class _779(_Begun):
- L1: _0
 class _780(Opcode):
+ mask: _0
+class _781(_Begun):
+ valid_addr: _0
+class _782(_Begun):
+ tensormap: _0
+class _783(_Begun):
+ L1: _0
+ L1__32B: _781
+ L2: _0
+ L2__evict_last: _0
+ L2__evict_normal: _0
+class _784(_Begun):
+ L1: _0
+ L2: _0
+class _785(_Begun):
+ L1: _0
+ L1__32B: _781
+ L2: _0
+ L2__evict_last: _0
+ L2__evict_normal: _0
+ const: _782
+ global_: _783
+ local: _784
+ param: _782
+ tensormap: _0
+class _786(_Begun):
+ L1: _0
+class _787(Opcode):
  b4e: _0
  ecl: _0
  ecr: _0
  f4e: _0
  rc16: _0
  rc8: _0
-class _781(_Begun):
- b32: _780
-class _782(_Begun):
+class _788(_Begun):
+ b32: _787
+class _789(_Begun):
  f32: _0
  ftz: _116
-class _783(_Begun):
- approx: _782
+class _790(_Begun):
+ approx: _789
  rm: _353
  rn: _353
  rp: _353
  rz: _353
-class _784(_Begun):
+class _791(_Begun):
  L2__cache_hint: _40
  bf16: _0
  bf16x2: _0
@@ -4061,11 +4129,11 @@ class _784(_Begun):
  v2: _38
  v4: _38
  v8: _39
-class _785(_Begun):
+class _792(_Begun):
  L2__cache_hint: _37
  f32: _0
  f64: _0
- noftz: _784
+ noftz: _791
  relaxed: _61
  release: _61
  s32: _0
@@ -4073,22 +4141,22 @@ class _785(_Begun):
  u64: _0
  v2: _10
  v4: _10
-class _786(_Begun):
+class _793(_Begun):
  L2__cache_hint: _43
  b32: _0
  b64: _0
  relaxed: _67
  release: _67
-class _787(_Begun):
+class _794(_Begun):
  add: _4
-class _788(_Begun):
+class _795(_Begun):
  add: _4
- global_: _787
-class _789(_Begun):
- sys: _788
-class _790(_Begun):
- release: _789
-class _791(_Begun):
+ global_: _794
+class _796(_Begun):
+ sys: _795
+class _797(_Begun):
+ release: _796
+class _798(_Begun):
  add: _4
  and_: _3
  dec: _46
@@ -4097,21 +4165,21 @@ class _791(_Begun):
  min: _251
  or_: _3
  xor: _3
-class _792(_Begun):
- mbarrier__complete_tx__bytes: _791
-class _793(_Begun):
- mbarrier__complete_tx__bytes: _791
- shared__cluster: _792
-class _794(_Begun):
- cluster: _793
-class _795(_Begun):
- gpu: _788
- sys: _788
-class _796(_Begun):
- mmio: _790
- relaxed: _794
- release: _795
-class _797(_Begun):
+class _799(_Begun):
+ mbarrier__complete_tx__bytes: _798
+class _800(_Begun):
+ mbarrier__complete_tx__bytes: _798
+ shared__cluster: _799
+class _801(_Begun):
+ cluster: _800
+class _802(_Begun):
+ gpu: _795
+ sys: _795
+class _803(_Begun):
+ mmio: _797
+ relaxed: _801
+ release: _802
+class _804(_Begun):
  add: _42
  and_: _44
  dec: _47
@@ -4120,7 +4188,7 @@ class _797(_Begun):
  min: _53
  or_: _44
  xor: _44
-class _798(_Begun):
+class _805(_Begun):
  add: _55
  and_: _43
  dec: _46
@@ -4129,25 +4197,25 @@ class _798(_Begun):
  min: _4
  or_: _43
  xor: _43
-class _799(_Begun):
+class _806(_Begun):
  add: _42
  and_: _44
  dec: _47
- global_: _797
+ global_: _804
  inc: _47
  max: _53
  min: _53
  or_: _44
- shared: _798
- shared__cluster: _798
- shared__cta: _798
+ shared: _805
+ shared__cluster: _805
+ shared__cta: _805
  xor: _44
-class _800(_Begun):
+class _807(_Begun):
  L2__cache_hint: _46
  relaxed: _73
  release: _73
  u32: _0
-class _801(_Begun):
+class _808(_Begun):
  add: _59
  and_: _43
  dec: _46
@@ -4156,20 +4224,20 @@ class _801(_Begun):
  min: _4
  or_: _43
  xor: _43
-class _802(_Begun):
+class _809(_Begun):
  add: _42
  and_: _44
- cluster: _801
- cta: _801
+ cluster: _808
+ cta: _808
  dec: _47
- gpu: _801
+ gpu: _808
  inc: _47
  max: _53
  min: _53
  or_: _44
- sys: _801
+ sys: _808
  xor: _44
-class _803(_Begun):
+class _810(_Begun):
  L2__cache_hint: _4
  noftz: _52
  relaxed: _81
@@ -4178,81 +4246,81 @@ class _803(_Begun):
  s64: _0
  u32: _0
  u64: _0
-class _804(_Begun):
+class _811(_Begun):
  add: _42
  and_: _44
- cluster: _799
- cta: _799
+ cluster: _806
+ cta: _806
  dec: _47
- global_: _797
- gpu: _799
+ global_: _804
+ gpu: _806
  inc: _47
  max: _53
  min: _53
  or_: _44
- shared: _798
- shared__cluster: _798
- shared__cta: _798
- sys: _799
+ shared: _805
+ shared__cluster: _805
+ shared__cta: _805
+ sys: _806
  xor: _44
-class _805(_Begun):
+class _812(_Begun):
  add: _55
  and_: _43
- cluster: _801
- cta: _801
+ cluster: _808
+ cta: _808
  dec: _46
- gpu: _801
+ gpu: _808
  inc: _46
  max: _4
  min: _4
  or_: _43
- sys: _801
+ sys: _808
  xor: _43
-class _806(_Begun):
- add: _785
- and_: _786
- async_: _796
- cluster: _799
- cta: _799
- dec: _800
- global_: _802
- gpu: _799
- inc: _800
- max: _803
- min: _803
- or_: _786
- relaxed: _804
- release: _804
- shared: _805
- shared__cluster: _805
- shared__cta: _805
- sys: _799
- xor: _786
-class _807(_Begun):
+class _813(_Begun):
+ add: _792
+ and_: _793
+ async_: _803
+ cluster: _806
+ cta: _806
+ dec: _807
+ global_: _809
+ gpu: _806
+ inc: _807
+ max: _810
+ min: _810
+ or_: _793
+ relaxed: _811
+ release: _811
+ shared: _812
+ shared__cluster: _812
+ shared__cta: _812
+ sys: _806
+ xor: _793
+class _814(_Begun):
  NaN: _10
  f32: _0
-class _808(_Begun):
+class _815(_Begun):
  NaN: _10
- abs: _807
+ abs: _814
  f32: _0
  s32: _0
  u32: _0
-class _809(_Begun):
+class _816(_Begun):
  add: _251
  and_: _3
- max: _808
- min: _808
+ max: _815
+ min: _815
  or_: _3
  xor: _3
-class _810(_Begun):
- sync: _809
-class _811(_Begun):
+class _817(_Begun):
+ sync: _816
+class _818(_Begun):
  f32: _0
  f64: _0
  ftz: _116
-class _812(_Begun):
- approx: _811
-class _813(_Begun):
+class _819(_Begun):
+ approx: _818
+class _820(_Begun):
  b16: _0
  b32: _0
  b64: _0
@@ -4266,7 +4334,7 @@ class _813(_Begun):
  u16: _0
  u32: _0
  u64: _0
-class _814(_Begun):
+class _821(_Begun):
  b16: _0
  b32: _0
  b64: _0
@@ -4279,15 +4347,15 @@ class _814(_Begun):
  u16: _0
  u32: _0
  u64: _0
-class _815(_Begun):
+class _822(_Begun):
  f16: _279
- f16x2: _710
+ f16x2: _717
  f32: _10
  s16: _298
  s32: _1
  u16: _298
  u32: _1
-class _816(_Begun):
+class _823(_Begun):
  b16: _0
  b32: _0
  b64: _0
@@ -4295,88 +4363,6 @@ class _816(_Begun):
  bf16x2: _0
  f16: _0
  f16x2: _0
- f32: _0
- f64: _0
- s16: _0
- s32: _0
- s64: _0
- u16: _0
- u32: _0
- u64: _0
-class _817(_Begun):
- bf16: _813
- bf16x2: _712
- f16: _814
- f16x2: _710
- f32: _703
- ftz: _815
- s16: _39
- s32: _816
- u16: _39
- u32: _816
-class _818(_Begun):
- and_: _817
- bf16: _813
- bf16x2: _712
- f16: _814
- f16x2: _710
- f32: _703
- ftz: _815
- or_: _817
- s16: _39
- s16x2: _0
- s32: _816
- s8x4: _0
- u16: _39
- u16x2: _0
- u32: _816
- u8x4: _0
- xor: _817
-class _819(_Begun):
- bf16: _0
- bf16x2: _0
- f16: _0
- f16x2: _0
- f32: _0
- f64: _0
-class _820(_Begun):
- bf16: _278
- bf16x2: _712
- f16: _302
- f16x2: _710
- f32: _116
- ftz: _815
- s16: _39
- s32: _819
- u16: _39
- u32: _819
-class _821(_Begun):
- and_: _820
- bf16: _278
- bf16x2: _712
- f16: _302
- f16x2: _710
- f32: _116
- ftz: _815
- or_: _820
- s16: _39
- s32: _819
- u16: _39
- u32: _819
- xor: _820
-class _822(_Begun):
- bf16: _0
- f16: _0
- f32: _0
- f64: _0
- s16: _0
- s32: _0
- s64: _0
- u16: _0
- u32: _0
- u64: _0
-class _823(_Begun):
- f16: _0
  f32: _0
  f64: _0
  s16: _0
@@ -4386,230 +4372,249 @@ class _823(_Begun):
  u32: _0
  u64: _0
 class _824(_Begun):
- f32: _0
- f64: _0
- s16: _0
- s32: _0
- s64: _0
- u16: _0
- u32: _0
- u64: _0
-class _825(_Begun):
- bf16: _0
- bf16x2: _0
- f16: _0
- f16x2: _0
- f32: _0
- f64: _0
- s16: _0
- s32: _0
- s64: _0
- u16: _0
- u32: _0
- u64: _0
-class _826(_Begun):
- bf16: _822
- bf16x2: _712
- f16: _823
- f16x2: _710
- f32: _824
- ftz: _815
+ bf16: _820
+ bf16x2: _719
+ f16: _821
+ f16x2: _717
+ f32: _710
+ ftz: _822
  s16: _39
- s32: _825
+ s32: _823
  u16: _39
- u32: _825
-class _827(_Begun):
- and_: _826
- bf16: _822
- bf16x2: _712
- f16: _823
- f16x2: _710
- f32: _824
- ftz: _815
- or_: _826
+ u32: _823
+class _825(_Begun):
+ and_: _824
+ bf16: _820
+ bf16x2: _719
+ f16: _821
+ f16x2: _717
+ f32: _710
+ ftz: _822
+ or_: _824
  s16: _39
  s16x2: _0
- s32: _825
+ s32: _823
  s8x4: _0
  u16: _39
  u16x2: _0
- u32: _825
+ u32: _823
  u8x4: _0
- xor: _826
-class _828(_Begun):
- u16: _0
- u32: _0
- u64: _0
-class _829(_Begun):
- bf16: _828
- f16: _828
- f32: _828
- s32: _828
- u32: _828
-class _830(_Begun):
- and_: _829
- bf16: _828
- f16: _828
- f32: _828
- or_: _829
- s32: _828
- u16x2: _0
- u32: _828
- u8x4: _0
- xor: _829
-class _831(_Begun):
- eq: _818
- equ: _821
- ge: _827
- geu: _821
- gt: _827
- gtu: _821
- hi: _830
- hs: _830
- le: _827
- leu: _821
- lo: _830
- ls: _830
- lt: _827
- ltu: _821
- nan: _821
- ne: _818
- neu: _821
- num: _821
-class _832(_Begun):
- aligned: _46
-class _833(_Begun):
- sync: _832
-class _834(_Begun):
- dec: _833
- inc: _833
-class _835(_Begun):
- b16: _0
- b32: _0
- b64: _0
+ xor: _824
+class _826(_Begun):
  bf16: _0
  bf16x2: _0
  f16: _0
  f16x2: _0
  f32: _0
  f64: _0
- ftz: _1
+class _827(_Begun):
+ bf16: _278
+ bf16x2: _719
+ f16: _302
+ f16x2: _717
+ f32: _116
+ ftz: _822
+ s16: _39
+ s32: _826
+ u16: _39
+ u32: _826
+class _828(_Begun):
+ and_: _827
+ bf16: _278
+ bf16x2: _719
+ f16: _302
+ f16x2: _717
+ f32: _116
+ ftz: _822
+ or_: _827
+ s16: _39
+ s32: _826
+ u16: _39
+ u32: _826
+ xor: _827
+class _829(_Begun):
+ bf16: _0
+ f16: _0
+ f32: _0
+ f64: _0
  s16: _0
  s32: _0
  s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+class _830(_Begun):
+ f16: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+class _831(_Begun):
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+class _832(_Begun):
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+class _833(_Begun):
+ bf16: _829
+ bf16x2: _719
+ f16: _830
+ f16x2: _717
+ f32: _831
+ ftz: _822
+ s16: _39
+ s32: _832
+ u16: _39
+ u32: _832
+class _834(_Begun):
+ and_: _833
+ bf16: _829
+ bf16x2: _719
+ f16: _830
+ f16x2: _717
+ f32: _831
+ ftz: _822
+ or_: _833
+ s16: _39
+ s16x2: _0
+ s32: _832
+ s8x4: _0
+ u16: _39
+ u16x2: _0
+ u32: _832
+ u8x4: _0
+ xor: _833
+class _835(_Begun):
  u16: _0
  u32: _0
  u64: _0
 class _836(_Begun):
- and_: _835
- b16: _0
- b32: _0
- b64: _0
- bf16: _0
- bf16x2: _0
- f16: _0
- f16x2: _0
- f32: _0
- f64: _0
- ftz: _1
- or_: _835
- s16: _0
- s32: _0
- s64: _0
- u16: _0
- u32: _0
- u64: _0
- xor: _835
+ bf16: _835
+ f16: _835
+ f32: _835
+ s32: _835
+ u32: _835
 class _837(_Begun):
- bf16: _0
- bf16x2: _0
- f16: _0
- f16x2: _0
- f32: _0
- f64: _0
- ftz: _1
+ and_: _836
+ bf16: _835
+ f16: _835
+ f32: _835
+ or_: _836
+ s32: _835
+ u16x2: _0
+ u32: _835
+ u8x4: _0
+ xor: _836
 class _838(_Begun):
- and_: _837
- bf16: _0
- bf16x2: _0
- f16: _0
- f16x2: _0
- f32: _0
- f64: _0
- ftz: _1
- or_: _837
- xor: _837
+ eq: _825
+ equ: _828
+ ge: _834
+ geu: _828
+ gt: _834
+ gtu: _828
+ hi: _837
+ hs: _837
+ le: _834
+ leu: _828
+ lo: _837
+ ls: _837
+ lt: _834
+ ltu: _828
+ nan: _828
+ ne: _825
+ neu: _828
+ num: _828
 class _839(_Begun):
- bf16: _0
- bf16x2: _0
- f16: _0
- f16x2: _0
- f32: _0
- f64: _0
- ftz: _1
- s16: _0
- s32: _0
- s64: _0
- u16: _0
- u32: _0
- u64: _0
+ aligned: _46
 class _840(_Begun):
- and_: _839
- bf16: _0
- bf16x2: _0
- f16: _0
- f16x2: _0
- f32: _0
- f64: _0
- ftz: _1
- or_: _839
- s16: _0
- s32: _0
- s64: _0
- u16: _0
- u32: _0
- u64: _0
- xor: _839
+ sync: _839
 class _841(_Begun):
- and_: _828
- or_: _828
- u16: _0
- u32: _0
- u64: _0
- xor: _828
+ dec: _840
+ inc: _840
 class _842(_Begun):
- eq: _836
- equ: _838
- ge: _840
- geu: _838
- gt: _840
- gtu: _838
- hi: _841
- hs: _841
- le: _840
- leu: _838
- lo: _841
- ls: _841
- lt: _840
- ltu: _838
- nan: _838
- ne: _836
- neu: _838
- num: _838
-class _843(_Begun):
- l: _100
- r: _100
-class _844(_Begun):
- bfly: _3
- down: _3
- idx: _3
- up: _3
-class _845(_Begun):
- sync: _844
-class _846(_Begun):
  b16: _0
  b32: _0
  b64: _0
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ ftz: _1
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+class _843(_Begun):
+ and_: _842
+ b16: _0
+ b32: _0
+ b64: _0
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ ftz: _1
+ or_: _842
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ xor: _842
+class _844(_Begun):
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ ftz: _1
+class _845(_Begun):
+ and_: _844
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ ftz: _1
+ or_: _844
+ xor: _844
+class _846(_Begun):
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ ftz: _1
  s16: _0
  s32: _0
  s64: _0
@@ -4617,9 +4622,72 @@ class _846(_Begun):
  u32: _0
  u64: _0
 class _847(_Begun):
+ and_: _846
+ bf16: _0
+ bf16x2: _0
+ f16: _0
+ f16x2: _0
+ f32: _0
+ f64: _0
+ ftz: _1
+ or_: _846
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ xor: _846
+class _848(_Begun):
+ and_: _835
+ or_: _835
+ u16: _0
+ u32: _0
+ u64: _0
+ xor: _835
+class _849(_Begun):
+ eq: _843
+ equ: _845
+ ge: _847
+ geu: _845
+ gt: _847
+ gtu: _845
+ hi: _848
+ hs: _848
+ le: _847
+ leu: _845
+ lo: _848
+ ls: _848
+ lt: _847
+ ltu: _845
+ nan: _845
+ ne: _843
+ neu: _845
+ num: _845
+class _850(_Begun):
+ l: _100
+ r: _100
+class _851(_Begun):
+ bfly: _3
+ down: _3
+ idx: _3
+ up: _3
+class _852(_Begun):
+ sync: _851
+class _853(_Begun):
+ b16: _0
+ b32: _0
+ b64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ u16: _0
+ u32: _0
+ u64: _0
+class _854(_Begun):
  f32: _0
  s32: _0
-class _848(_Begun):
+class _855(_Begun):
  b16: _10
  b32: _10
  b64: _10
@@ -4631,164 +4699,164 @@ class _848(_Begun):
  u16: _10
  u32: _10
  u64: _10
-class _849(_Begun):
- b16: _847
- b32: _847
- b64: _847
- f32: _847
- f64: _847
- ftz: _848
- s16: _847
- s32: _847
- s64: _847
- u16: _847
- u32: _847
- u64: _847
-class _850(_Begun):
- x1: _0
- x16: _0
- x2: _0
- x32: _0
- x4: _0
- x64: _0
- x8: _0
-class _851(_Begun):
- sp__2to4: _850
-class _852(_Begun):
- b2: _851
- b4: _851
-class _853(_Begun):
- b16: _852
- b8: _852
-class _854(_Begun):
- sp__1to2: _850
- sp__1to4: _850
- sp__2to4: _850
-class _855(_Begun):
- x1: _0
- x16: _0
- x2: _0
- x4: _0
- x8: _0
 class _856(_Begun):
- x1: _0
- x16: _0
- x2: _0
- x32: _0
- x4: _0
- x8: _0
+ b16: _854
+ b32: _854
+ b64: _854
+ f32: _854
+ f64: _854
+ ftz: _855
+ s16: _854
+ s32: _854
+ s64: _854
+ u16: _854
+ u32: _854
+ u64: _854
 class _857(_Begun):
- sp__1to16: _855
- sp__1to2: _850
- sp__1to4: _850
- sp__1to8: _856
- sp__2to16: _855
- sp__2to4: _850
- sp__2to8: _856
-class _858(_Begun):
- b2: _854
- b4: _857
-class _859(_Begun):
+ x1: _0
  x16: _0
  x2: _0
  x32: _0
  x4: _0
  x64: _0
  x8: _0
+class _858(_Begun):
+ sp__2to4: _857
+class _859(_Begun):
+ b2: _858
+ b4: _858
 class _860(_Begun):
- sp__1to2: _859
- sp__1to4: _850
- sp__2to4: _850
+ b16: _859
+ b8: _859
 class _861(_Begun):
- sp__1to16: _856
- sp__1to2: _859
- sp__1to4: _850
- sp__1to8: _850
- sp__2to16: _856
- sp__2to4: _850
- sp__2to8: _850
- sp__4to8: _850
+ sp__1to2: _857
+ sp__1to4: _857
+ sp__2to4: _857
 class _862(_Begun):
- b2: _860
- b4: _861
+ x1: _0
+ x16: _0
+ x2: _0
+ x4: _0
+ x8: _0
 class _863(_Begun):
- b16: _858
- b8: _862
+ x1: _0
+ x16: _0
+ x2: _0
+ x32: _0
+ x4: _0
+ x8: _0
 class _864(_Begun):
+ sp__1to16: _862
+ sp__1to2: _857
+ sp__1to4: _857
+ sp__1to8: _863
+ sp__2to16: _862
+ sp__2to4: _857
+ sp__2to8: _863
+class _865(_Begun):
+ b2: _861
+ b4: _864
+class _866(_Begun):
+ x16: _0
+ x2: _0
+ x32: _0
+ x4: _0
+ x64: _0
+ x8: _0
+class _867(_Begun):
+ sp__1to2: _866
+ sp__1to4: _857
+ sp__2to4: _857
+class _868(_Begun):
+ sp__1to16: _863
+ sp__1to2: _866
+ sp__1to4: _857
+ sp__1to8: _857
+ sp__2to16: _863
+ sp__2to4: _857
+ sp__2to8: _857
+ sp__4to8: _857
+class _869(_Begun):
+ b2: _867
+ b4: _868
+class _870(_Begun):
+ b16: _865
+ b8: _869
+class _871(_Begun):
  approx: _352
  rm: _353
  rn: _353
  rp: _353
  rz: _353
-class _865(_Begun):
+class _872(_Begun):
  L2__cache_hint: _494
  v4: _493
  v8: _490
-class _866(_Begun):
- L2__cache_hint: _491
- L2__evict_first: _865
- L2__evict_last: _865
- L2__evict_normal: _865
- b128: _0
- b16: _0
- b32: _0
- b64: _0
- b8: _0
- f32: _0
- f64: _0
- s16: _0
- s32: _0
- s64: _0
- s8: _0
- u16: _0
- u32: _0
- u64: _0
- u8: _0
- v2: _489
- v4: _489
- v8: _490
-class _867(_Begun):
- b32: _0
- b64: _0
- f32: _0
- f64: _0
- s32: _0
- s64: _0
- u32: _0
- u64: _0
-class _868(_Begun):
- b128: _0
- b32: _0
- b64: _0
- f32: _0
- f64: _0
- s32: _0
- s64: _0
- u32: _0
- u64: _0
- v2: _867
- v4: _490
-class _869(_Begun):
- sys: _764
-class _870(_Begun):
- release: _869
-class _871(_Begun):
- mbarrier__complete_tx__bytes: _868
-class _872(_Begun):
- mbarrier__complete_tx__bytes: _868
- shared__cluster: _871
 class _873(_Begun):
- mbarrier__complete_tx__bytes: _868
- mmio: _870
- release: _765
- shared__cluster: _871
- weak: _872
-class _874(Opcode):
- shared__cta: _0
-class _875(Opcode):
- shared__cta: _0
- weak: _874
+ L2__cache_hint: _491
+ L2__evict_first: _872
+ L2__evict_last: _872
+ L2__evict_normal: _872
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ f32: _0
+ f64: _0
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _489
+ v4: _489
+ v8: _490
+class _874(_Begun):
+ b32: _0
+ b64: _0
+ f32: _0
+ f64: _0
+ s32: _0
+ s64: _0
+ u32: _0
+ u64: _0
+class _875(_Begun):
+ b128: _0
+ b32: _0
+ b64: _0
+ f32: _0
+ f64: _0
+ s32: _0
+ s64: _0
+ u32: _0
+ u64: _0
+ v2: _874
+ v4: _490
 class _876(_Begun):
+ sys: _771
+class _877(_Begun):
+ release: _876
+class _878(_Begun):
+ mbarrier__complete_tx__bytes: _875
+class _879(_Begun):
+ mbarrier__complete_tx__bytes: _875
+ shared__cluster: _878
+class _880(_Begun):
+ mbarrier__complete_tx__bytes: _875
+ mmio: _877
+ release: _772
+ shared__cluster: _878
+ weak: _879
+class _881(Opcode):
+ shared__cta: _0
+class _882(Opcode):
+ shared__cta: _0
+ weak: _881
+class _883(_Begun):
  L2__cache_hint: _491
  b128: _0
  b16: _0
@@ -4808,23 +4876,23 @@ class _876(_Begun):
  v2: _489
  v4: _489
  v8: _490
-class _877(_Begun):
- L1__evict_first: _866
- L1__evict_last: _866
- L1__evict_normal: _866
- L1__evict_unchanged: _866
- L1__no_allocate: _866
+class _884(_Begun):
+ L1__evict_first: _873
+ L1__evict_last: _873
+ L1__evict_normal: _873
+ L1__evict_unchanged: _873
+ L1__no_allocate: _873
  L2__cache_hint: _491
- L2__evict_first: _865
- L2__evict_last: _865
- L2__evict_normal: _865
+ L2__evict_first: _872
+ L2__evict_last: _872
+ L2__evict_normal: _872
  b128: _0
  b16: _0
  b32: _0
  b64: _0
  b8: _0
- cg: _876
- cs: _876
+ cg: _883
+ cs: _883
  f32: _0
  f64: _0
  s16: _0
@@ -4839,9 +4907,9 @@ class _877(_Begun):
  v4: _489
  v8: _490
  volatile: _491
- wb: _876
- wt: _876
-class _878(_Begun):
+ wb: _883
+ wt: _883
+class _885(_Begun):
  b128: _0
  b16: _0
  b32: _0
@@ -4864,7 +4932,10 @@ class _878(_Begun):
  volatile: _500
  wb: _500
  wt: _500
-class _879(_Begun):
+class _886(_Begun):
+ relaxed: _510
+ release: _510
+class _887(_Begun):
  b128: _0
  b16: _0
  b32: _0
@@ -4886,16 +4957,16 @@ class _879(_Begun):
  v4: _499
  wb: _500
  wt: _500
-class _880(_Begun):
- L1__evict_first: _866
- L1__evict_last: _866
- L1__evict_normal: _866
- L1__evict_unchanged: _866
- L1__no_allocate: _866
+class _888(_Begun):
+ L1__evict_first: _873
+ L1__evict_last: _873
+ L1__evict_normal: _873
+ L1__evict_unchanged: _873
+ L1__no_allocate: _873
  L2__cache_hint: _491
- L2__evict_first: _865
- L2__evict_last: _865
- L2__evict_normal: _865
+ L2__evict_first: _872
+ L2__evict_last: _872
+ L2__evict_normal: _872
  b128: _0
  b16: _0
  b32: _0
@@ -4914,16 +4985,16 @@ class _880(_Begun):
  v2: _489
  v4: _489
  v8: _490
-class _881(_Begun):
- L1__evict_first: _866
- L1__evict_last: _866
- L1__evict_normal: _866
- L1__evict_unchanged: _866
- L1__no_allocate: _866
+class _889(_Begun):
+ L1__evict_first: _873
+ L1__evict_last: _873
+ L1__evict_normal: _873
+ L1__evict_unchanged: _873
+ L1__no_allocate: _873
  L2__cache_hint: _491
- L2__evict_first: _865
- L2__evict_last: _865
- L2__evict_normal: _865
+ L2__evict_first: _872
+ L2__evict_last: _872
+ L2__evict_normal: _872
  b128: _0
  b16: _0
  b32: _0
@@ -4931,7 +5002,7 @@ class _881(_Begun):
  b8: _0
  f32: _0
  f64: _0
- global_: _880
+ global_: _888
  s16: _0
  s32: _0
  s64: _0
@@ -4946,12 +5017,12 @@ class _881(_Begun):
  v2: _489
  v4: _489
  v8: _490
-class _882(_Begun):
- cluster: _881
- cta: _881
- gpu: _881
- sys: _881
-class _883(_Begun):
+class _890(_Begun):
+ cluster: _889
+ cta: _889
+ gpu: _889
+ sys: _889
+class _891(_Begun):
  b128: _0
  b16: _0
  b32: _0
@@ -4975,23 +5046,23 @@ class _883(_Begun):
  v2: _489
  v4: _489
  v8: _490
-class _884(_Begun):
- L1__evict_first: _866
- L1__evict_last: _866
- L1__evict_normal: _866
- L1__evict_unchanged: _866
- L1__no_allocate: _866
+class _892(_Begun):
+ L1__evict_first: _873
+ L1__evict_last: _873
+ L1__evict_normal: _873
+ L1__evict_unchanged: _873
+ L1__no_allocate: _873
  L2__cache_hint: _491
- L2__evict_first: _865
- L2__evict_last: _865
- L2__evict_normal: _865
+ L2__evict_first: _872
+ L2__evict_last: _872
+ L2__evict_normal: _872
  b128: _0
  b16: _0
  b32: _0
  b64: _0
  b8: _0
- cg: _876
- cs: _876
+ cg: _883
+ cs: _883
  f32: _0
  f64: _0
  s16: _0
@@ -5005,38 +5076,82 @@ class _884(_Begun):
  v2: _489
  v4: _489
  v8: _490
- wb: _876
- wt: _876
-class _885(_Begun):
- L1__evict_first: _866
- L1__evict_last: _866
- L1__evict_normal: _866
- L1__evict_unchanged: _866
- L1__no_allocate: _866
+ wb: _883
+ wt: _883
+class _893(_Begun):
+ L1__evict_first: _873
+ L1__evict_last: _873
+ L1__evict_normal: _873
+ L1__evict_unchanged: _873
+ L1__no_allocate: _873
  L2__cache_hint: _491
- L2__evict_first: _865
- L2__evict_last: _865
- L2__evict_normal: _865
+ L2__evict_first: _872
+ L2__evict_last: _872
+ L2__evict_normal: _872
  b128: _0
  b16: _0
  b32: _0
  b64: _0
  b8: _0
- cg: _876
- cs: _876
+ cg: _883
+ cs: _883
+ f32: _0
+ f64: _0
+ global_: _892
+ local: _887
+ param: _887
+ param__func: _887
+ s16: _0
+ s32: _0
+ s64: _0
+ s8: _0
+ shared: _887
+ shared__cluster: _887
+ shared__cta: _887
+ u16: _0
+ u32: _0
+ u64: _0
+ u8: _0
+ v2: _489
+ v4: _489
+ v8: _490
+ wb: _883
+ wt: _883
+class _894(_Begun):
+ L1__evict_first: _873
+ L1__evict_last: _873
+ L1__evict_normal: _873
+ L1__evict_unchanged: _873
+ L1__no_allocate: _873
+ L2__cache_hint: _491
+ L2__evict_first: _872
+ L2__evict_last: _872
+ L2__evict_normal: _872
+ async_: _880
+ b128: _0
+ b16: _0
+ b32: _0
+ b64: _0
+ b8: _0
+ bulk: _882
+ cg: _883
+ cs: _883
  f32: _0
  f64: _0
  global_: _884
- local: _879
- param: _879
- param__func: _879
+ local: _885
+ mmio: _886
+ param: _887
+ param__func: _887
+ relaxed: _890
+ release: _890
  s16: _0
  s32: _0
  s64: _0
  s8: _0
- shared: _879
- shared__cluster: _879
- shared__cta: _879
+ shared: _885
+ shared__cluster: _885
+ shared__cta: _885
  u16: _0
  u32: _0
  u64: _0
@@ -5044,84 +5159,40 @@ class _885(_Begun):
  v2: _489
  v4: _489
  v8: _490
- wb: _876
- wt: _876
-class _886(_Begun):
- L1__evict_first: _866
- L1__evict_last: _866
- L1__evict_normal: _866
- L1__evict_unchanged: _866
- L1__no_allocate: _866
- L2__cache_hint: _491
- L2__evict_first: _865
- L2__evict_last: _865
- L2__evict_normal: _865
- async_: _873
- b128: _0
- b16: _0
- b32: _0
- b64: _0
- b8: _0
- bulk: _875
- cg: _876
- cs: _876
- f32: _0
- f64: _0
- global_: _877
- local: _878
- mmio: _511
- param: _879
- param__func: _879
- relaxed: _882
- release: _882
- s16: _0
- s32: _0
- s64: _0
- s8: _0
- shared: _878
- shared__cluster: _878
- shared__cta: _878
- u16: _0
- u32: _0
- u64: _0
- u8: _0
- v2: _489
- v4: _489
- v8: _490
- volatile: _883
- wb: _876
- weak: _885
- wt: _876
-class _887(_Begun):
- trans: _529
-class _888(_Begun):
- x1: _887
- x2: _887
- x4: _887
-class _889(_Begun):
- m16n8: _529
- m8n8: _525
-class _890(_Begun):
- m8n8: _525
- trans: _889
-class _891(_Begun):
- m16n8: _888
+ volatile: _891
+ wb: _883
+ weak: _893
+ wt: _883
+class _895(_Begun):
+ trans: _531
+class _896(_Begun):
+ x1: _895
+ x2: _895
+ x4: _895
+class _897(_Begun):
+ m16n8: _531
  m8n8: _527
- x1: _890
- x2: _890
- x4: _890
-class _892(_Begun):
- aligned: _891
-class _893(_Begun):
- sync: _892
-class _894(_Begun):
+class _898(_Begun):
+ m8n8: _527
+ trans: _897
+class _899(_Begun):
+ m16n8: _896
+ m8n8: _529
+ x1: _898
+ x2: _898
+ x4: _898
+class _900(_Begun):
+ aligned: _899
+class _901(_Begun):
+ sync: _900
+class _902(_Begun):
  f16: _0
  f16x2: _0
  f32: _6
  s32: _0
  s8x4: _0
  u8x4: _0
-class _895(_Begun):
+class _903(_Begun):
  bf16: _0
  bf16x2: _0
  cc: _4
@@ -5141,52 +5212,52 @@ class _895(_Begun):
  s32: _0
  s64: _0
  s8x4: _0
- sat: _894
+ sat: _902
  satfinite: _15
  u16: _0
  u32: _0
  u64: _0
  u8x4: _0
-class _896(_Begun):
+class _904(_Begun):
  clamp: _0
  trap: _0
  zero: _0
-class _897(_Begun):
- b16: _896
- b32: _896
- b64: _896
- b8: _896
-class _898(_Begun):
- b16: _896
- b32: _896
- b8: _896
-class _899(_Begun):
- b16: _896
- b32: _896
- b64: _896
- b8: _896
- v2: _897
- v4: _898
-class _900(_Begun):
- b16: _896
- b32: _896
- b64: _896
- b8: _896
- ca: _899
- cg: _899
- cs: _899
- cv: _899
- v2: _897
- v4: _898
-class _901(_Begun):
- _1d: _900
- _2d: _900
- _3d: _900
- a1d: _900
- a2d: _900
-class _902(_Begun):
- b: _901
-class _903(_Begun):
+class _905(_Begun):
+ b16: _904
+ b32: _904
+ b64: _904
+ b8: _904
+class _906(_Begun):
+ b16: _904
+ b32: _904
+ b8: _904
+class _907(_Begun):
+ b16: _904
+ b32: _904
+ b64: _904
+ b8: _904
+ v2: _905
+ v4: _906
+class _908(_Begun):
+ b16: _904
+ b32: _904
+ b64: _904
+ b8: _904
+ ca: _907
+ cg: _907
+ cs: _907
+ cv: _907
+ v2: _905
+ v4: _906
+class _909(_Begun):
+ _1d: _908
+ _2d: _908
+ _3d: _908
+ a1d: _908
+ a2d: _908
+class _910(_Begun):
+ b: _909
+class _911(_Begun):
  array_size: _3
  channel_data_type: _3
  channel_order: _3
@@ -5194,236 +5265,288 @@ class _903(_Begun):
  height: _3
  memory_layout: _3
  width: _3
-class _904(_Begun):
- s32: _896
- u32: _896
- u64: _896
-class _905(_Begun):
- _1d: _904
- _2d: _904
- _3d: _904
-class _906(_Begun):
- b32: _896
-class _907(_Begun):
- _1d: _906
- _2d: _906
- _3d: _906
-class _908(_Begun):
- s32: _896
- s64: _896
- u32: _896
- u64: _896
-class _909(_Begun):
- _1d: _908
- _2d: _908
- _3d: _908
-class _910(_Begun):
- add: _905
- and_: _907
- max: _909
- min: _909
- or_: _907
-class _911(_Begun):
- b32: _896
- b64: _896
 class _912(_Begun):
- _1d: _911
- _2d: _911
- _3d: _911
+ s32: _904
+ u32: _904
+ u64: _904
 class _913(_Begun):
- add: _907
- and_: _907
- max: _912
- min: _912
- or_: _907
+ _1d: _912
+ _2d: _912
+ _3d: _912
 class _914(_Begun):
- b: _910
- p: _913
+ b32: _904
 class _915(_Begun):
- b16: _896
- b32: _896
- b64: _896
- b8: _896
- cg: _899
- cs: _899
- v2: _897
- v4: _898
- wb: _899
- wt: _899
+ _1d: _914
+ _2d: _914
+ _3d: _914
 class _916(_Begun):
- _1d: _915
- _2d: _915
- _3d: _915
- a1d: _915
- a2d: _915
+ s32: _904
+ s64: _904
+ u32: _904
+ u64: _904
 class _917(_Begun):
- b32: _896
- v2: _906
- v4: _906
+ _1d: _916
+ _2d: _916
+ _3d: _916
 class _918(_Begun):
- _1d: _917
- _2d: _917
- _3d: _917
+ add: _913
+ and_: _915
+ max: _917
+ min: _917
+ or_: _915
 class _919(_Begun):
- b: _916
- p: _918
+ b32: _904
+ b64: _904
 class _920(_Begun):
+ _1d: _919
+ _2d: _919
+ _3d: _919
+class _921(_Begun):
+ add: _915
+ and_: _915
+ max: _920
+ min: _920
+ or_: _915
+class _922(_Begun):
+ b: _918
+ p: _921
+class _923(_Begun):
+ b16: _904
+ b32: _904
+ b64: _904
+ b8: _904
+ cg: _907
+ cs: _907
+ v2: _905
+ v4: _906
+ wb: _907
+ wt: _907
+class _924(_Begun):
+ _1d: _923
+ _2d: _923
+ _3d: _923
+ a1d: _923
+ a2d: _923
+class _925(_Begun):
+ b32: _904
+ v2: _914
+ v4: _914
+class _926(_Begun):
+ _1d: _925
+ _2d: _925
+ _3d: _925
+class _927(_Begun):
+ b: _924
+ p: _926
+class _928(_Begun):
  clamp: _251
  wrap: _251
-class _921(_Begun):
+class _929(_Begun):
  approx: _38
-class _922(_Begun):
+class _930(_Begun):
  b32: _0
  shared__cta: _3
-class _923(_Begun):
- aligned: _922
-class _924(_Begun):
- sync: _923
-class _925(_Begun):
- cta_group__1: _924
- cta_group__2: _924
-class _926(_Begun):
- b64: _0
- multicast__cluster: _238
-class _927(_Begun):
- b64: _0
- multicast__cluster: _238
- shared__cluster: _926
-class _928(_Begun):
- mbarrier__arrive__one: _927
-class _929(_Begun):
- cta_group__1: _928
- cta_group__2: _928
-class _930(Opcode):
- b8x16: _516
 class _931(_Begun):
- warpx4: _930
+ aligned: _930
 class _932(_Begun):
- warpx2__01_23: _930
- warpx2__02_13: _930
+ sync: _931
 class _933(_Begun):
- _128x128b: _930
- _128x256b: _930
- _32x128b: _931
- _4x256b: _930
- _64x128b: _932
+ cta_group__1: _932
+ cta_group__2: _932
 class _934(_Begun):
- cta_group__1: _933
- cta_group__2: _933
+ b64: _0
+ multicast__cluster: _238
 class _935(_Begun):
- aligned: _3
+ b64: _0
+ multicast__cluster: _238
+ shared__cluster: _934
 class _936(_Begun):
- sync: _935
+ mbarrier__arrive__one: _935
 class _937(_Begun):
  cta_group__1: _936
  cta_group__2: _936
-class _938(_Begun):
- max: _808
- min: _808
+class _938(Opcode):
+ b8x16: _518
 class _939(_Begun):
- x128: _938
- x16: _938
- x2: _938
- x32: _938
- x4: _938
- x64: _938
- x8: _938
+ warpx4: _938
 class _940(_Begun):
- _16x32bx2: _939
- _32x32b: _939
+ warpx2__01_23: _938
+ warpx2__02_13: _938
 class _941(_Begun):
- aligned: _940
+ _128x128b: _938
+ _128x256b: _938
+ _32x128b: _939
+ _4x256b: _938
+ _64x128b: _940
 class _942(_Begun):
- sync: _941
+ cta_group__1: _941
+ cta_group__2: _941
 class _943(_Begun):
+ aligned: _3
+class _944(_Begun):
+ sync: _943
+class _945(_Begun):
+ cta_group__1: _944
+ cta_group__2: _944
+class _946(_Begun):
+ b2: _0
+class _947(_Begun):
+ f32: _946
+class _948(_Begun):
+ NaN: _947
+ f32: _946
+class _949(_Begun):
+ NaN: _947
+ abs: _948
+ f32: _946
+class _950(_Begun):
+ sp__2to4: _949
+class _951(_Begun):
+ max: _950
+ min: _950
+class _952(_Begun):
+ x128: _951
+ x16: _951
+ x32: _951
+ x4: _951
+ x64: _951
+ x8: _951
+class _953(_Begun):
+ _32x32b: _952
+class _954(_Begun):
+ aligned: _953
+class _955(_Begun):
+ sync: _954
+class _956(_Begun):
+ max: _815
+ min: _815
+class _957(_Begun):
+ x128: _956
+ x16: _956
+ x2: _956
+ x32: _956
+ x4: _956
+ x64: _956
+ x8: _956
+class _958(_Begun):
+ _16x32bx2: _957
+ _32x32b: _957
+class _959(_Begun):
+ aligned: _958
+class _960(_Begun):
+ spcompress: _955
+ sync: _959
+class _961(_Begun):
+ abs: _947
+ f32: _946
+class _962(_Begun):
+ sp__2to4: _961
+class _963(_Begun):
+ max: _962
+ min: _962
+class _964(_Begun):
+ x128: _963
+ x16: _963
+ x32: _963
+ x4: _963
+ x64: _963
+ x8: _963
+class _965(_Begun):
+ _32x32b: _964
+class _966(_Begun):
+ aligned: _965
+class _967(_Begun):
+ sync: _966
+class _968(_Begun):
  b32: _0
  pack__16b: _3
-class _944(_Begun):
- x1: _943
- x16: _943
- x2: _943
- x32: _943
- x4: _943
- x64: _943
- x8: _943
-class _945(_Begun):
- x1: _943
- x16: _943
- x2: _943
- x32: _943
- x4: _943
- x8: _943
-class _946(_Begun):
- x1: _943
- x128: _943
- x16: _943
- x2: _943
- x32: _943
- x4: _943
- x64: _943
- x8: _943
-class _947(_Begun):
- _16x128b: _944
- _16x256b: _945
- _16x32bx2: _946
- _16x64b: _946
- _32x32b: _946
-class _948(_Begun):
- aligned: _947
-class _949(_Begun):
- red: _942
- sync: _948
-class _950(Opcode):
+class _969(_Begun):
+ x1: _968
+ x16: _968
+ x2: _968
+ x32: _968
+ x4: _968
+ x64: _968
+ x8: _968
+class _970(_Begun):
+ x1: _968
+ x16: _968
+ x2: _968
+ x32: _968
+ x4: _968
+ x8: _968
+class _971(_Begun):
+ x1: _968
+ x128: _968
+ x16: _968
+ x2: _968
+ x32: _968
+ x4: _968
+ x64: _968
+ x8: _968
+class _972(_Begun):
+ _16x128b: _969
+ _16x256b: _970
+ _16x32bx2: _971
+ _16x64b: _971
+ _32x32b: _971
+class _973(_Begun):
+ aligned: _972
+class _974(_Begun):
+ red: _960
+ spcompress: _967
+ sync: _973
+class _975(Opcode):
  collector__a__discard: _0
  collector__a__lastuse: _0
-class _951(Opcode):
- ashift: _950
- collector__a__discard: _0
- collector__a__fill: _0
- collector__a__lastuse: _0
- collector__a__use: _0
-class _952(Opcode):
+class _976(Opcode):
+ ashift: _975
  collector__a__discard: _0
  collector__a__fill: _0
  collector__a__lastuse: _0
  collector__a__use: _0
-class _953(Opcode):
- block32: _952
+class _977(Opcode):
  collector__a__discard: _0
  collector__a__fill: _0
  collector__a__lastuse: _0
  collector__a__use: _0
- scale_vec__2X: _952
-class _954(_Begun):
- block_scale: _953
-class _955(_Begun):
- block16: _952
- block32: _952
- scale_vec__2X: _952
- scale_vec__4X: _952
-class _956(_Begun):
- block_scale: _955
-class _957(Opcode):
- block32: _952
+class _978(Opcode):
+ block32: _977
  collector__a__discard: _0
  collector__a__fill: _0
  collector__a__lastuse: _0
  collector__a__use: _0
- scale_vec__1X: _952
-class _958(_Begun):
- block_scale: _957
-class _959(_Begun):
- kind__f16: _951
- kind__f8f6f4: _951
- kind__i8: _951
- kind__mxf4: _954
- kind__mxf4nvf4: _956
- kind__mxf8f6f4: _958
- kind__tf32: _951
-class _960(_Begun):
- cta_group__1: _959
- cta_group__2: _959
-class _961(Opcode):
+ scale_vec__2X: _977
+class _979(_Begun):
+ block_scale: _978
+class _980(_Begun):
+ block16: _977
+ block32: _977
+ scale_vec__2X: _977
+ scale_vec__4X: _977
+class _981(_Begun):
+ block_scale: _980
+class _982(Opcode):
+ block32: _977
+ collector__a__discard: _0
+ collector__a__fill: _0
+ collector__a__lastuse: _0
+ collector__a__use: _0
+ scale_vec__1X: _977
+class _983(_Begun):
+ block_scale: _982
+class _984(_Begun):
+ kind__f16: _976
+ kind__f8f6f4: _976
+ kind__i8: _976
+ kind__mxf4: _979
+ kind__mxf4nvf4: _981
+ kind__mxf8f6f4: _983
+ kind__tf32: _976
+class _985(_Begun):
+ cta_group__1: _984
+ cta_group__2: _984
+class _986(Opcode):
  collector__b0__discard: _0
  collector__b0__fill: _0
  collector__b0__lastuse: _0
@@ -5440,215 +5563,215 @@ class _961(Opcode):
  collector__b3__fill: _0
  collector__b3__lastuse: _0
  collector__b3__use: _0
-class _962(_Begun):
- kind__f16: _961
- kind__f8f6f4: _961
- kind__i8: _961
- kind__tf32: _961
-class _963(_Begun):
- cta_group__1: _962
-class _964(_Begun):
- cta_group__1: _962
- sp: _963
-class _965(_Begun):
- cta_group__1: _959
- cta_group__2: _959
- sp: _960
- ws: _964
-class _966(_Begun):
+class _987(_Begun):
+ kind__f16: _986
+ kind__f8f6f4: _986
+ kind__i8: _986
+ kind__tf32: _986
+class _988(_Begun):
+ cta_group__1: _987
+class _989(_Begun):
+ cta_group__1: _987
+ sp: _988
+class _990(_Begun):
+ cta_group__1: _984
+ cta_group__2: _984
+ sp: _985
+ ws: _989
+class _991(_Begun):
  aligned: _0
-class _967(_Begun):
- sync: _966
-class _968(_Begun):
- cta_group__1: _967
- cta_group__2: _967
-class _969(_Begun):
+class _992(_Begun):
+ sync: _991
+class _993(_Begun):
+ cta_group__1: _992
+ cta_group__2: _992
+class _994(_Begun):
  down: _0
-class _970(_Begun):
- cta_group__1: _969
- cta_group__2: _969
-class _971(_Begun):
+class _995(_Begun):
+ cta_group__1: _994
+ cta_group__2: _994
+class _996(_Begun):
  b32: _0
  unpack__16b: _3
-class _972(_Begun):
- x1: _971
- x16: _971
- x2: _971
- x32: _971
- x4: _971
- x64: _971
- x8: _971
-class _973(_Begun):
- x1: _971
- x16: _971
- x2: _971
- x32: _971
- x4: _971
- x8: _971
-class _974(_Begun):
- x1: _971
- x128: _971
- x16: _971
- x2: _971
- x32: _971
- x4: _971
- x64: _971
- x8: _971
-class _975(_Begun):
- _16x128b: _972
- _16x256b: _973
- _16x32bx2: _974
- _16x64b: _974
- _32x32b: _974
-class _976(_Begun):
- aligned: _975
-class _977(_Begun):
- sync: _976
-class _978(_Begun):
- alloc: _925
- commit: _929
- cp: _934
- dealloc: _937
+class _997(_Begun):
+ x1: _996
+ x16: _996
+ x2: _996
+ x32: _996
+ x4: _996
+ x64: _996
+ x8: _996
+class _998(_Begun):
+ x1: _996
+ x16: _996
+ x2: _996
+ x32: _996
+ x4: _996
+ x8: _996
+class _999(_Begun):
+ x1: _996
+ x128: _996
+ x16: _996
+ x2: _996
+ x32: _996
+ x4: _996
+ x64: _996
+ x8: _996
+class _1000(_Begun):
+ _16x128b: _997
+ _16x256b: _998
+ _16x32bx2: _999
+ _16x64b: _999
+ _32x32b: _999
+class _1001(_Begun):
+ aligned: _1000
+class _1002(_Begun):
+ sync: _1001
+class _1003(_Begun):
+ alloc: _933
+ commit: _937
+ cp: _942
+ dealloc: _945
  fence__after_thread_sync: _0
  fence__before_thread_sync: _0
- ld: _949
- mma: _965
- relinquish_alloc_permit: _968
- shift: _970
- st: _977
- wait__ld: _967
- wait__st: _967
-class _979(_Begun):
- cluster: _967
- cta: _967
- gpu: _967
- sys: _967
-class _980(_Begun):
- release: _979
-class _981(_Begun):
- tensormap__generic: _980
-class _982(_Begun):
- shared__cta: _981
-class _983(_Begun):
- global_: _982
-class _984(_Begun):
+ ld: _974
+ mma: _990
+ relinquish_alloc_permit: _993
+ shift: _995
+ st: _1002
+ wait__ld: _992
+ wait__st: _992
+class _1004(_Begun):
+ cluster: _992
+ cta: _992
+ gpu: _992
+ sys: _992
+class _1005(_Begun):
+ release: _1004
+class _1006(_Begun):
+ tensormap__generic: _1005
+class _1007(_Begun):
+ shared__cta: _1006
+class _1008(_Begun):
+ global_: _1007
+class _1009(_Begun):
  b1024: _3
-class _985(_Begun):
+class _1010(_Begun):
  b1024: _3
- global_: _984
- shared__cta: _984
-class _986(_Begun):
+ global_: _1009
+ shared__cta: _1009
+class _1011(_Begun):
  b1024: _238
-class _987(_Begun):
+class _1012(_Begun):
  b1024: _238
- global_: _986
- shared__cta: _986
-class _988(_Begun):
- box_dim: _985
- element_stride: _985
- elemtype: _985
- fill_mode: _985
- global_address: _987
- global_dim: _985
- global_stride: _987
- interleave_layout: _985
- rank: _985
- swizzle_atomicity: _985
- swizzle_mode: _985
-class _989(_Begun):
- tile: _988
-class _990(_Begun):
- cp_fenceproxy: _983
- replace: _989
-class _991(_Begun):
+ global_: _1011
+ shared__cta: _1011
+class _1013(_Begun):
+ box_dim: _1010
+ element_stride: _1010
+ elemtype: _1010
+ fill_mode: _1010
+ global_address: _1012
+ global_dim: _1010
+ global_stride: _1012
+ interleave_layout: _1010
+ rank: _1010
+ swizzle_atomicity: _1010
+ swizzle_mode: _1010
+class _1014(_Begun):
+ tile: _1013
+class _1015(_Begun):
+ cp_fenceproxy: _1008
+ replace: _1014
+class _1016(_Begun):
  finite: _116
  infinite: _116
  normal: _116
  notanumber: _116
  number: _116
  subnormal: _116
-class _992(_Begun):
- f16x2: _847
-class _993(_Begun):
- f16: _847
- f32: _847
- s32: _847
- u32: _847
-class _994(_Begun):
- v2: _992
- v4: _993
-class _995(_Begun):
+class _1017(_Begun):
+ f16x2: _854
+class _1018(_Begun):
+ f16: _854
+ f32: _854
+ s32: _854
+ u32: _854
+class _1019(_Begun):
+ v2: _1017
+ v4: _1018
+class _1020(_Begun):
  f16x2: _282
-class _996(_Begun):
+class _1021(_Begun):
  f16: _282
  f32: _282
  s32: _282
  u32: _282
-class _997(_Begun):
- v2: _995
- v4: _996
-class _998(_Begun):
+class _1022(_Begun):
+ v2: _1020
+ v4: _1021
+class _1023(_Begun):
  f16x2: _10
-class _999(_Begun):
+class _1024(_Begun):
  f16: _10
  f32: _10
  s32: _10
  u32: _10
-class _1000(_Begun):
- v2: _998
- v4: _999
-class _1001(_Begun):
- _1d: _994
- _2d: _994
- _2dms: _997
- _3d: _994
- a1d: _994
- a2d: _994
- a2dms: _997
- acube: _1000
- cube: _1000
-class _1002(_Begun):
- _1d: _994
- _2d: _994
- _3d: _994
- a1d: _994
- a2d: _994
- acube: _1000
- cube: _1000
-class _1003(_Begun):
- _1d: _994
- _2d: _994
- _2dms: _997
- _3d: _994
- a1d: _994
- a2d: _994
- a2dms: _997
- acube: _1000
- base: _1001
- cube: _1000
- grad: _1002
- level: _1002
-class _1004(_Begun):
+class _1025(_Begun):
+ v2: _1023
+ v4: _1024
+class _1026(_Begun):
+ _1d: _1019
+ _2d: _1019
+ _2dms: _1022
+ _3d: _1019
+ a1d: _1019
+ a2d: _1019
+ a2dms: _1022
+ acube: _1025
+ cube: _1025
+class _1027(_Begun):
+ _1d: _1019
+ _2d: _1019
+ _3d: _1019
+ a1d: _1019
+ a2d: _1019
+ acube: _1025
+ cube: _1025
+class _1028(_Begun):
+ _1d: _1019
+ _2d: _1019
+ _2dms: _1022
+ _3d: _1019
+ a1d: _1019
+ a2d: _1019
+ a2dms: _1022
+ acube: _1025
+ base: _1026
+ cube: _1025
+ grad: _1027
+ level: _1027
+class _1029(_Begun):
  f32: _10
  s32: _10
  u32: _10
-class _1005(_Begun):
- v4: _1004
-class _1006(_Begun):
- _2d: _1005
- a2d: _1005
- acube: _1005
- cube: _1005
-class _1007(_Begun):
- a: _1006
- b: _1006
- g: _1006
- r: _1006
-class _1008(_Begun):
+class _1030(_Begun):
+ v4: _1029
+class _1031(_Begun):
+ _2d: _1030
+ a2d: _1030
+ acube: _1030
+ cube: _1030
+class _1032(_Begun):
+ a: _1031
+ b: _1031
+ g: _1031
+ r: _1031
+class _1033(_Begun):
  depth: _3
  height: _3
  width: _3
-class _1009(_Begun):
+class _1034(_Begun):
  addr_mode_0: _3
  addr_mode_1: _3
  addr_mode_2: _3
@@ -5659,106 +5782,20 @@ class _1009(_Begun):
  filter_mode: _3
  force_unnormalized_coords: _3
  height: _3
- level: _1008
+ level: _1033
  normalized_coords: _3
  num_mipmap_levels: _3
  num_samples: _3
  width: _3
-class _1010(Opcode):
+class _1035(Opcode):
  add: _0
  max: _0
  min: _0
-class _1011(Opcode):
+class _1036(Opcode):
  add: _0
  max: _0
  min: _0
- sat: _1010
-class _1012(_Begun):
- s32: _1011
- u32: _1011
-class _1013(_Begun):
- s32: _1012
- u32: _1012
-class _1014(_Begun):
- s32: _1013
- u32: _1013
-class _1015(Opcode):
- add: _0
- sat: _0
-class _1016(_Begun):
- s32: _1015
- u32: _1015
-class _1017(_Begun):
- s32: _1016
- u32: _1016
-class _1018(_Begun):
- s32: _1017
- u32: _1017
-class _1019(Opcode):
- shr15: _0
- shr7: _0
-class _1020(Opcode):
- sat: _1019
- shr15: _0
- shr7: _0
-class _1021(Opcode):
- po: _1020
- sat: _1019
- shr15: _0
- shr7: _0
-class _1022(_Begun):
- s32: _1021
- u32: _1021
-class _1023(_Begun):
- s32: _1022
- u32: _1022
-class _1024(_Begun):
- s32: _1023
- u32: _1023
-class _1025(_Begun):
- all: _85
- any: _85
- ballot: _3
- uni: _85
-class _1026(_Begun):
- sync: _1025
-class _1027(_Begun):
- eq: _1010
- ge: _1010
- gt: _1010
- le: _1010
- lt: _1010
- ne: _1010
-class _1028(_Begun):
- s32: _1027
- u32: _1027
-class _1029(_Begun):
- s32: _1028
- u32: _1028
-class _1030(Opcode):
- add: _0
-class _1031(_Begun):
- eq: _1030
- ge: _1030
- gt: _1030
- le: _1030
- lt: _1030
- ne: _1030
-class _1032(_Begun):
- s32: _1031
- u32: _1031
-class _1033(_Begun):
- s32: _1032
- u32: _1032
-class _1034(_Begun):
- clamp: _1010
- wrap: _1010
-class _1035(_Begun):
- clamp: _1010
- sat: _1034
- wrap: _1010
-class _1036(_Begun):
- u32: _1035
+ sat: _1035
 class _1037(_Begun):
  s32: _1036
  u32: _1036
@@ -5766,479 +5803,681 @@ class _1038(_Begun):
  s32: _1037
  u32: _1037
 class _1039(_Begun):
- tf32: _0
-class _1040(_Begun):
- tf32: _1039
+ s32: _1038
+ u32: _1038
+class _1040(Opcode):
+ add: _0
+ sat: _0
 class _1041(_Begun):
- f32: _1040
+ s32: _1040
+ u32: _1040
 class _1042(_Begun):
- bf16: _297
- f16: _298
+ s32: _1041
+ u32: _1041
 class _1043(_Begun):
- f16: _577
- f32: _1042
-class _1044(_Begun):
- e4m3: _0
- e5m2: _0
-class _1045(_Begun):
- e4m3: _1044
- e5m2: _1044
-class _1046(_Begun):
- f16: _1045
- f32: _1045
+ s32: _1042
+ u32: _1042
+class _1044(Opcode):
+ shr15: _0
+ shr7: _0
+class _1045(Opcode):
+ sat: _1044
+ shr15: _0
+ shr7: _0
+class _1046(Opcode):
+ po: _1045
+ sat: _1044
+ shr15: _0
+ shr7: _0
 class _1047(_Begun):
- s8: _0
- u8: _0
+ s32: _1046
+ u32: _1046
 class _1048(_Begun):
- s8: _1047
- u8: _1047
+ s32: _1047
+ u32: _1047
 class _1049(_Begun):
  s32: _1048
+ u32: _1048
 class _1050(_Begun):
- f16: _1045
- f32: _1045
- s32: _1048
- satfinite: _1049
+ all: _85
+ any: _85
+ ballot: _3
+ uni: _85
 class _1051(_Begun):
- m64n104k16: _1041
- m64n104k32: _1043
- m64n104k64: _1046
- m64n112k16: _1041
- m64n112k32: _1043
- m64n112k64: _1050
- m64n120k16: _1041
- m64n120k32: _1043
- m64n120k64: _1046
- m64n128k16: _1041
- m64n128k32: _1043
- m64n128k64: _1050
- m64n136k16: _1041
- m64n136k32: _1043
- m64n136k64: _1046
- m64n144k16: _1041
- m64n144k32: _1043
- m64n144k64: _1050
- m64n152k16: _1041
- m64n152k32: _1043
- m64n152k64: _1046
- m64n160k16: _1041
- m64n160k32: _1043
- m64n160k64: _1050
- m64n168k16: _1041
- m64n168k32: _1043
- m64n168k64: _1046
- m64n16k16: _1041
- m64n16k32: _1043
- m64n16k64: _1050
- m64n176k16: _1041
- m64n176k32: _1043
- m64n176k64: _1050
- m64n184k16: _1041
- m64n184k32: _1043
- m64n184k64: _1046
- m64n192k16: _1041
- m64n192k32: _1043
- m64n192k64: _1050
- m64n200k16: _1041
- m64n200k32: _1043
- m64n200k64: _1046
- m64n208k16: _1041
- m64n208k32: _1043
- m64n208k64: _1050
- m64n216k16: _1041
- m64n216k32: _1043
- m64n216k64: _1046
- m64n224k16: _1041
- m64n224k32: _1043
- m64n224k64: _1050
- m64n232k16: _1041
- m64n232k32: _1043
- m64n232k64: _1046
- m64n240k16: _1041
- m64n240k32: _1043
- m64n240k64: _1050
- m64n248k16: _1041
- m64n248k32: _1043
- m64n248k64: _1046
- m64n24k16: _1041
- m64n24k32: _1043
- m64n24k64: _1050
- m64n256k16: _1041
- m64n256k32: _1043
- m64n256k64: _1050
- m64n32k16: _1041
- m64n32k32: _1043
- m64n32k64: _1050
- m64n40k16: _1041
- m64n40k32: _1043
- m64n40k64: _1046
- m64n48k16: _1041
- m64n48k32: _1043
- m64n48k64: _1050
- m64n56k16: _1041
- m64n56k32: _1043
- m64n56k64: _1046
- m64n64k16: _1041
- m64n64k32: _1043
- m64n64k64: _1050
- m64n72k16: _1041
- m64n72k32: _1043
- m64n72k64: _1046
- m64n80k16: _1041
- m64n80k32: _1043
- m64n80k64: _1050
- m64n88k16: _1041
- m64n88k32: _1043
- m64n88k64: _1046
- m64n8k16: _1041
- m64n8k32: _1043
- m64n8k64: _1050
- m64n96k16: _1041
- m64n96k32: _1043
- m64n96k64: _1050
+ sync: _1050
 class _1052(_Begun):
- aligned: _1051
+ eq: _1035
+ ge: _1035
+ gt: _1035
+ le: _1035
+ lt: _1035
+ ne: _1035
 class _1053(_Begun):
- sync: _1052
+ s32: _1052
+ u32: _1052
 class _1054(_Begun):
- and_: _669
-class _1055(_Begun):
- b1: _1054
+ s32: _1053
+ u32: _1053
+class _1055(Opcode):
+ add: _0
 class _1056(_Begun):
- b1: _1055
+ eq: _1055
+ ge: _1055
+ gt: _1055
+ le: _1055
+ lt: _1055
+ ne: _1055
 class _1057(_Begun):
  s32: _1056
+ u32: _1056
 class _1058(_Begun):
- m64n104k16: _1043
- m64n104k32: _1046
- m64n104k8: _1041
- m64n112k16: _1043
- m64n112k256: _1057
- m64n112k32: _1050
- m64n112k8: _1041
- m64n120k16: _1043
- m64n120k32: _1046
- m64n120k8: _1041
- m64n128k16: _1043
- m64n128k256: _1057
- m64n128k32: _1050
- m64n128k8: _1041
- m64n136k16: _1043
- m64n136k32: _1046
- m64n136k8: _1041
- m64n144k16: _1043
- m64n144k256: _1057
- m64n144k32: _1050
- m64n144k8: _1041
- m64n152k16: _1043
- m64n152k32: _1046
- m64n152k8: _1041
- m64n160k16: _1043
- m64n160k256: _1057
- m64n160k32: _1050
- m64n160k8: _1041
- m64n168k16: _1043
- m64n168k32: _1046
- m64n168k8: _1041
- m64n16k16: _1043
- m64n16k256: _1057
- m64n16k32: _1050
- m64n16k8: _1041
- m64n176k16: _1043
- m64n176k256: _1057
- m64n176k32: _1050
- m64n176k8: _1041
- m64n184k16: _1043
- m64n184k32: _1046
- m64n184k8: _1041
- m64n192k16: _1043
- m64n192k256: _1057
- m64n192k32: _1050
- m64n192k8: _1041
- m64n200k16: _1043
- m64n200k32: _1046
- m64n200k8: _1041
- m64n208k16: _1043
- m64n208k256: _1057
- m64n208k32: _1050
- m64n208k8: _1041
- m64n216k16: _1043
- m64n216k32: _1046
- m64n216k8: _1041
- m64n224k16: _1043
- m64n224k256: _1057
- m64n224k32: _1050
- m64n224k8: _1041
- m64n232k16: _1043
- m64n232k32: _1046
- m64n232k8: _1041
- m64n240k16: _1043
- m64n240k256: _1057
- m64n240k32: _1050
- m64n240k8: _1041
- m64n248k16: _1043
- m64n248k32: _1046
- m64n248k8: _1041
- m64n24k16: _1043
- m64n24k256: _1057
- m64n24k32: _1050
- m64n24k8: _1041
- m64n256k16: _1043
- m64n256k256: _1057
- m64n256k32: _1050
- m64n256k8: _1041
- m64n32k16: _1043
- m64n32k256: _1057
- m64n32k32: _1050
- m64n32k8: _1041
- m64n40k16: _1043
- m64n40k32: _1046
- m64n40k8: _1041
- m64n48k16: _1043
- m64n48k256: _1057
- m64n48k32: _1050
- m64n48k8: _1041
- m64n56k16: _1043
- m64n56k32: _1046
- m64n56k8: _1041
- m64n64k16: _1043
- m64n64k256: _1057
- m64n64k32: _1050
- m64n64k8: _1041
- m64n72k16: _1043
- m64n72k32: _1046
- m64n72k8: _1041
- m64n80k16: _1043
- m64n80k256: _1057
- m64n80k32: _1050
- m64n80k8: _1041
- m64n88k16: _1043
- m64n88k32: _1046
- m64n88k8: _1041
- m64n8k16: _1043
- m64n8k256: _1057
- m64n8k32: _1050
- m64n8k8: _1041
- m64n96k16: _1043
- m64n96k256: _1057
- m64n96k32: _1050
- m64n96k8: _1041
+ s32: _1057
+ u32: _1057
 class _1059(_Begun):
- aligned: _1058
+ clamp: _1035
+ wrap: _1035
 class _1060(_Begun):
- sp: _1053
- sync: _1059
+ clamp: _1035
+ sat: _1059
+ wrap: _1035
 class _1061(_Begun):
- commit_group: _967
- fence: _967
- mma_async: _1060
- wait_group: _967
+ u32: _1060
 class _1062(_Begun):
- bf16: _0
- f16: _0
- s8: _0
- u8: _0
+ s32: _1061
+ u32: _1061
 class _1063(_Begun):
- bf16: _0
- f16: _0
- global_: _1062
- s8: _0
- shared: _1062
- shared__cta: _1062
- u8: _0
+ s32: _1062
+ u32: _1062
 class _1064(_Begun):
- global_: _1039
- shared: _1039
- shared__cta: _1039
  tf32: _0
 class _1065(_Begun):
+ tf32: _1064
+class _1066(_Begun):
+ f32: _1065
+class _1067(_Begun):
+ bf16: _297
+ f16: _298
+class _1068(_Begun):
+ f16: _584
+ f32: _1067
+class _1069(_Begun):
+ e4m3: _0
+ e5m2: _0
+class _1070(_Begun):
+ e4m3: _1069
+ e5m2: _1069
+class _1071(_Begun):
+ f16: _1070
+ f32: _1070
+class _1072(_Begun):
+ s8: _0
+ u8: _0
+class _1073(_Begun):
+ s8: _1072
+ u8: _1072
+class _1074(_Begun):
+ s32: _1073
+class _1075(_Begun):
+ f16: _1070
+ f32: _1070
+ s32: _1073
+ satfinite: _1074
+class _1076(_Begun):
+ m64n104k16: _1066
+ m64n104k32: _1068
+ m64n104k64: _1071
+ m64n112k16: _1066
+ m64n112k32: _1068
+ m64n112k64: _1075
+ m64n120k16: _1066
+ m64n120k32: _1068
+ m64n120k64: _1071
+ m64n128k16: _1066
+ m64n128k32: _1068
+ m64n128k64: _1075
+ m64n136k16: _1066
+ m64n136k32: _1068
+ m64n136k64: _1071
+ m64n144k16: _1066
+ m64n144k32: _1068
+ m64n144k64: _1075
+ m64n152k16: _1066
+ m64n152k32: _1068
+ m64n152k64: _1071
+ m64n160k16: _1066
+ m64n160k32: _1068
+ m64n160k64: _1075
+ m64n168k16: _1066
+ m64n168k32: _1068
+ m64n168k64: _1071
+ m64n16k16: _1066
+ m64n16k32: _1068
+ m64n16k64: _1075
+ m64n176k16: _1066
+ m64n176k32: _1068
+ m64n176k64: _1075
+ m64n184k16: _1066
+ m64n184k32: _1068
+ m64n184k64: _1071
+ m64n192k16: _1066
+ m64n192k32: _1068
+ m64n192k64: _1075
+ m64n200k16: _1066
+ m64n200k32: _1068
+ m64n200k64: _1071
+ m64n208k16: _1066
+ m64n208k32: _1068
+ m64n208k64: _1075
+ m64n216k16: _1066
+ m64n216k32: _1068
+ m64n216k64: _1071
+ m64n224k16: _1066
+ m64n224k32: _1068
+ m64n224k64: _1075
+ m64n232k16: _1066
+ m64n232k32: _1068
+ m64n232k64: _1071
+ m64n240k16: _1066
+ m64n240k32: _1068
+ m64n240k64: _1075
+ m64n248k16: _1066
+ m64n248k32: _1068
+ m64n248k64: _1071
+ m64n24k16: _1066
+ m64n24k32: _1068
+ m64n24k64: _1075
+ m64n256k16: _1066
+ m64n256k32: _1068
+ m64n256k64: _1075
+ m64n32k16: _1066
+ m64n32k32: _1068
+ m64n32k64: _1075
+ m64n40k16: _1066
+ m64n40k32: _1068
+ m64n40k64: _1071
+ m64n48k16: _1066
+ m64n48k32: _1068
+ m64n48k64: _1075
+ m64n56k16: _1066
+ m64n56k32: _1068
+ m64n56k64: _1071
+ m64n64k16: _1066
+ m64n64k32: _1068
+ m64n64k64: _1075
+ m64n72k16: _1066
+ m64n72k32: _1068
+ m64n72k64: _1071
+ m64n80k16: _1066
+ m64n80k32: _1068
+ m64n80k64: _1075
+ m64n88k16: _1066
+ m64n88k32: _1068
+ m64n88k64: _1071
+ m64n8k16: _1066
+ m64n8k32: _1068
+ m64n8k64: _1075
+ m64n96k16: _1066
+ m64n96k32: _1068
+ m64n96k64: _1075
+class _1077(_Begun):
+ aligned: _1076
+class _1078(_Begun):
+ sync: _1077
+class _1079(_Begun):
+ and_: _676
+class _1080(_Begun):
+ b1: _1079
+class _1081(_Begun):
+ b1: _1080
+class _1082(_Begun):
+ s32: _1081
+class _1083(_Begun):
+ m64n104k16: _1068
+ m64n104k32: _1071
+ m64n104k8: _1066
+ m64n112k16: _1068
+ m64n112k256: _1082
+ m64n112k32: _1075
+ m64n112k8: _1066
+ m64n120k16: _1068
+ m64n120k32: _1071
+ m64n120k8: _1066
+ m64n128k16: _1068
+ m64n128k256: _1082
+ m64n128k32: _1075
+ m64n128k8: _1066
+ m64n136k16: _1068
+ m64n136k32: _1071
+ m64n136k8: _1066
+ m64n144k16: _1068
+ m64n144k256: _1082
+ m64n144k32: _1075
+ m64n144k8: _1066
+ m64n152k16: _1068
+ m64n152k32: _1071
+ m64n152k8: _1066
+ m64n160k16: _1068
+ m64n160k256: _1082
+ m64n160k32: _1075
+ m64n160k8: _1066
+ m64n168k16: _1068
+ m64n168k32: _1071
+ m64n168k8: _1066
+ m64n16k16: _1068
+ m64n16k256: _1082
+ m64n16k32: _1075
+ m64n16k8: _1066
+ m64n176k16: _1068
+ m64n176k256: _1082
+ m64n176k32: _1075
+ m64n176k8: _1066
+ m64n184k16: _1068
+ m64n184k32: _1071
+ m64n184k8: _1066
+ m64n192k16: _1068
+ m64n192k256: _1082
+ m64n192k32: _1075
+ m64n192k8: _1066
+ m64n200k16: _1068
+ m64n200k32: _1071
+ m64n200k8: _1066
+ m64n208k16: _1068
+ m64n208k256: _1082
+ m64n208k32: _1075
+ m64n208k8: _1066
+ m64n216k16: _1068
+ m64n216k32: _1071
+ m64n216k8: _1066
+ m64n224k16: _1068
+ m64n224k256: _1082
+ m64n224k32: _1075
+ m64n224k8: _1066
+ m64n232k16: _1068
+ m64n232k32: _1071
+ m64n232k8: _1066
+ m64n240k16: _1068
+ m64n240k256: _1082
+ m64n240k32: _1075
+ m64n240k8: _1066
+ m64n248k16: _1068
+ m64n248k32: _1071
+ m64n248k8: _1066
+ m64n24k16: _1068
+ m64n24k256: _1082
+ m64n24k32: _1075
+ m64n24k8: _1066
+ m64n256k16: _1068
+ m64n256k256: _1082
+ m64n256k32: _1075
+ m64n256k8: _1066
+ m64n32k16: _1068
+ m64n32k256: _1082
+ m64n32k32: _1075
+ m64n32k8: _1066
+ m64n40k16: _1068
+ m64n40k32: _1071
+ m64n40k8: _1066
+ m64n48k16: _1068
+ m64n48k256: _1082
+ m64n48k32: _1075
+ m64n48k8: _1066
+ m64n56k16: _1068
+ m64n56k32: _1071
+ m64n56k8: _1066
+ m64n64k16: _1068
+ m64n64k256: _1082
+ m64n64k32: _1075
+ m64n64k8: _1066
+ m64n72k16: _1068
+ m64n72k32: _1071
+ m64n72k8: _1066
+ m64n80k16: _1068
+ m64n80k256: _1082
+ m64n80k32: _1075
+ m64n80k8: _1066
+ m64n88k16: _1068
+ m64n88k32: _1071
+ m64n88k8: _1066
+ m64n8k16: _1068
+ m64n8k256: _1082
+ m64n8k32: _1075
+ m64n8k8: _1066
+ m64n96k16: _1068
+ m64n96k256: _1082
+ m64n96k32: _1075
+ m64n96k8: _1066
+class _1084(_Begun):
+ aligned: _1083
+class _1085(_Begun):
+ sp: _1078
+ sync: _1084
+class _1086(_Begun):
+ commit_group: _992
+ fence: _992
+ mma_async: _1085
+ wait_group: _992
+class _1087(_Begun):
+ bf16: _0
+ f16: _0
+ s8: _0
+ u8: _0
+class _1088(_Begun):
+ bf16: _0
+ f16: _0
+ global_: _1087
+ s8: _0
+ shared: _1087
+ shared__cta: _1087
+ u8: _0
+class _1089(_Begun):
+ global_: _1064
+ shared: _1064
+ shared__cta: _1064
+ tf32: _0
+class _1090(_Begun):
  f64: _0
  global_: _299
  shared: _299
  shared__cta: _299
-class _1066(_Begun):
- m16n16k16: _1063
- m16n16k8: _1064
- m32n8k16: _1063
- m8n32k16: _1063
- m8n8k4: _1065
-class _1067(_Begun):
+class _1091(_Begun):
+ m16n16k16: _1088
+ m16n16k8: _1089
+ m32n8k16: _1088
+ m8n32k16: _1088
+ m8n8k4: _1090
+class _1092(_Begun):
+ col: _1088
+ row: _1088
+class _1093(_Begun):
+ col: _1089
+ row: _1089
+class _1094(_Begun):
  b1: _0
-class _1068(_Begun):
+class _1095(_Begun):
  b1: _0
- global_: _1067
- shared: _1067
- shared__cta: _1067
-class _1069(_Begun):
+ global_: _1094
+ shared: _1094
+ shared__cta: _1094
+class _1096(_Begun):
+ row: _1095
+class _1097(_Begun):
  s4: _0
  u4: _0
-class _1070(_Begun):
- global_: _1069
+class _1098(_Begun):
+ global_: _1097
  s4: _0
- shared: _1069
- shared__cta: _1069
+ shared: _1097
+ shared__cta: _1097
  u4: _0
-class _1071(_Begun):
- m16n16k16: _1063
- m16n16k8: _1064
- m32n8k16: _1063
- m8n32k16: _1063
- m8n8k128: _1068
- m8n8k32: _1070
- m8n8k4: _1065
-class _1072(_Begun):
- col: _1066
- row: _1071
-class _1073(_Begun):
- aligned: _1072
-class _1074(_Begun):
- sync: _1073
-class _1075(_Begun):
- col: _1071
- row: _1066
-class _1076(_Begun):
- aligned: _1075
-class _1077(_Begun):
- sync: _1076
-class _1078(_Begun):
+class _1099(_Begun):
+ row: _1098
+class _1100(_Begun):
+ col: _1090
+ row: _1090
+class _1101(_Begun):
+ m16n16k16: _1088
+ m16n16k8: _1089
+ m32n8k16: _1088
+ m8n32k16: _1088
+ m8n8k128: _1095
+ m8n8k32: _1098
+ m8n8k4: _1090
+class _1102(_Begun):
+ col: _1091
+ m16n16k16: _1092
+ m16n16k8: _1093
+ m32n8k16: _1092
+ m8n32k16: _1092
+ m8n8k128: _1096
+ m8n8k32: _1099
+ m8n8k4: _1100
+ row: _1101
+class _1103(_Begun):
+ aligned: _1102
+class _1104(_Begun):
+ sync: _1103
+class _1105(_Begun):
+ col: _1095
+class _1106(_Begun):
+ col: _1098
+class _1107(_Begun):
+ col: _1101
+ m16n16k16: _1092
+ m16n16k8: _1093
+ m32n8k16: _1092
+ m8n32k16: _1092
+ m8n8k128: _1105
+ m8n8k32: _1106
+ m8n8k4: _1100
+ row: _1091
+class _1108(_Begun):
+ aligned: _1107
+class _1109(_Begun):
+ sync: _1108
+class _1110(_Begun):
  f16: _0
  f32: _0
  s32: _0
-class _1079(_Begun):
+class _1111(_Begun):
  f16: _0
  f32: _0
- global_: _1078
+ global_: _1110
  s32: _0
- shared: _1078
- shared__cta: _1078
-class _1080(_Begun):
+ shared: _1110
+ shared__cta: _1110
+class _1112(_Begun):
  f32: _0
  global_: _10
  shared: _10
  shared__cta: _10
-class _1081(_Begun):
+class _1113(_Begun):
  global_: _282
  s32: _0
  shared: _282
  shared__cta: _282
-class _1082(_Begun):
- m16n16k16: _1079
- m16n16k8: _1080
- m32n8k16: _1079
- m8n32k16: _1079
- m8n8k128: _1081
- m8n8k32: _1081
- m8n8k4: _1065
-class _1083(_Begun):
- col: _1082
- row: _1082
-class _1084(_Begun):
- aligned: _1083
-class _1085(_Begun):
- sync: _1084
-class _1086(_Begun):
- a: _1074
- b: _1077
- c: _1085
-class _1087(_Begun):
+class _1114(_Begun):
+ m16n16k16: _1111
+ m16n16k8: _1112
+ m32n8k16: _1111
+ m8n32k16: _1111
+ m8n8k128: _1113
+ m8n8k32: _1113
+ m8n8k4: _1090
+class _1115(_Begun):
+ col: _1111
+ row: _1111
+class _1116(_Begun):
+ col: _1112
+ row: _1112
+class _1117(_Begun):
+ col: _1113
+ row: _1113
+class _1118(_Begun):
+ col: _1114
+ m16n16k16: _1115
+ m16n16k8: _1116
+ m32n8k16: _1115
+ m8n32k16: _1115
+ m8n8k128: _1117
+ m8n8k32: _1117
+ m8n8k4: _1100
+ row: _1114
+class _1119(_Begun):
+ aligned: _1118
+class _1120(_Begun):
+ sync: _1119
+class _1121(_Begun):
+ a: _1104
+ b: _1109
+ c: _1120
+class _1122(_Begun):
  b1: _282
-class _1088(_Begun):
- b1: _1087
-class _1089(_Begun):
- s32: _1088
-class _1090(_Begun):
- m8n8k128: _1089
-class _1091(_Begun):
- col: _1090
-class _1092(_Begun):
- row: _1091
-class _1093(_Begun):
- aligned: _1092
-class _1094(_Begun):
- sync: _1093
-class _1095(_Begun):
- popc: _1094
-class _1096(_Begun):
- bf16: _579
+class _1123(_Begun):
+ b1: _1122
+class _1124(_Begun):
+ s32: _1123
+class _1125(_Begun):
+ m8n8k128: _1124
+class _1126(_Begun):
+ col: _1125
+class _1127(_Begun):
+ row: _1126
+class _1128(_Begun):
+ aligned: _1127
+class _1129(_Begun):
+ sync: _1128
+class _1130(_Begun):
+ popc: _1129
+class _1131(_Begun):
+ bf16: _586
  f16: _0
  f32: _0
-class _1097(Opcode):
+class _1132(Opcode):
  satfinite: _0
-class _1098(_Begun):
- s32: _1097
-class _1099(_Begun):
- s8: _1098
-class _1100(_Begun):
- u8: _1098
-class _1101(_Begun):
- s8: _1099
- u8: _1100
-class _1102(_Begun):
+class _1133(_Begun):
+ s32: _1132
+class _1134(_Begun):
+ s8: _1133
+class _1135(_Begun):
+ u8: _1133
+class _1136(_Begun):
+ s8: _1134
+ u8: _1135
+class _1137(_Begun):
  f16: _279
- f32: _1096
- s32: _1101
-class _1103(Opcode):
+ f32: _1131
+ s32: _1136
+class _1138(Opcode):
  rm: _0
  rn: _0
  rp: _0
  rz: _0
-class _1104(_Begun):
- f64: _1103
-class _1105(_Begun):
- f64: _1104
-class _1106(_Begun):
- f64: _1105
-class _1107(_Begun):
- f64: _680
-class _1108(_Begun):
- f64: _1106
- rm: _1107
- rn: _1107
- rp: _1107
- rz: _1107
-class _1109(_Begun):
- m16n16k16: _1102
- m16n16k8: _600
- m32n8k16: _1102
- m8n32k16: _1102
- m8n8k4: _1108
-class _1110(_Begun):
- col: _1109
- row: _1109
-class _1111(_Begun):
- s4: _1098
-class _1112(_Begun):
- u4: _1098
-class _1113(_Begun):
- s4: _1111
- u4: _1112
-class _1114(_Begun):
- s32: _1113
-class _1115(_Begun):
- m16n16k16: _1102
- m16n16k8: _600
- m32n8k16: _1102
- m8n32k16: _1102
- m8n8k32: _1114
- m8n8k4: _1108
-class _1116(_Begun):
- col: _1115
- row: _1109
-class _1117(_Begun):
+class _1139(_Begun):
+ f64: _1138
+class _1140(_Begun):
+ f64: _1139
+class _1141(_Begun):
+ f64: _1140
+class _1142(_Begun):
+ f64: _687
+class _1143(_Begun):
+ f64: _1141
+ rm: _1142
+ rn: _1142
+ rp: _1142
+ rz: _1142
+class _1144(_Begun):
+ m16n16k16: _1137
+ m16n16k8: _607
+ m32n8k16: _1137
+ m8n32k16: _1137
+ m8n8k4: _1143
+class _1145(_Begun):
+ col: _1144
+ row: _1144
+class _1146(_Begun):
+ f16: _279
+ f32: _1131
+class _1147(_Begun):
+ col: _1146
+ row: _1146
+class _1148(_Begun):
+ col: _1147
+ row: _1147
+class _1149(_Begun):
+ col: _607
+ row: _607
+class _1150(_Begun):
+ col: _1149
+ row: _1149
+class _1151(_Begun):
+ s4: _1133
+class _1152(_Begun):
+ u4: _1133
+class _1153(_Begun):
+ s4: _1151
+ u4: _1152
+class _1154(_Begun):
+ s32: _1153
+class _1155(_Begun):
+ m16n16k16: _1137
+ m16n16k8: _607
+ m32n8k16: _1137
+ m8n32k16: _1137
+ m8n8k32: _1154
+ m8n8k4: _1143
+class _1156(_Begun):
+ col: _1155
+ row: _1144
+class _1157(_Begun):
+ col: _1145
+ m16n16k16: _1148
+ m16n16k8: _1150
+ m32n8k16: _1148
+ m8n32k16: _1148
+ row: _1156
+class _1158(_Begun):
+ aligned: _1157
+class _1159(_Begun):
+ and_: _1130
+ sync: _1158
+ xor: _1130
+class _1160(_Begun):
  col: _1110
- row: _1116
-class _1118(_Begun):
- aligned: _1117
-class _1119(_Begun):
- and_: _1095
- sync: _1118
- xor: _1095
-class _1120(_Begun):
- d: _1085
-class _1121(_Begun):
- load: _1086
- mma: _1119
- store: _1120
+ row: _1110
+class _1161(_Begun):
+ col: _1111
+ global_: _1160
+ row: _1111
+ shared: _1160
+ shared__cta: _1160
+class _1162(_Begun):
+ col: _10
+ row: _10
+class _1163(_Begun):
+ col: _1112
+ global_: _1162
+ row: _1112
+ shared: _1162
+ shared__cta: _1162
+class _1164(_Begun):
+ col: _282
+ row: _282
+class _1165(_Begun):
+ col: _1113
+ global_: _1164
+ row: _1113
+ shared: _1164
+ shared__cta: _1164
+class _1166(_Begun):
+ col: _299
+ row: _299
+class _1167(_Begun):
+ col: _1090
+ global_: _1166
+ row: _1090
+ shared: _1166
+ shared__cta: _1166
+class _1168(_Begun):
+ col: _1114
+ m16n16k16: _1161
+ m16n16k8: _1163
+ m32n8k16: _1161
+ m8n32k16: _1161
+ m8n8k128: _1165
+ m8n8k32: _1165
+ m8n8k4: _1167
+ row: _1114
+class _1169(_Begun):
+ aligned: _1168
+class _1170(_Begun):
+ sync: _1169
+class _1171(_Begun):
+ d: _1170
+class _1172(_Begun):
+ load: _1121
+ mma: _1159
+ store: _1171
 
 class Instructions:
     def __getitem__(self, opcode: str) -> Opcode: ...
@@ -6286,98 +6525,98 @@ class Instructions:
     griddepcontrol: _486
     isspacep: _487
     istypep: _488
-    ld: _515
-    ldmatrix: _536
-    ldu: _537
-    lg2: _538
-    lop3: _539
-    mad: _545
-    mad24: _547
-    madc: _548
+    ld: _517
+    ldmatrix: _538
+    ldu: _539
+    lg2: _540
+    lop3: _541
+    mad: _547
+    mad24: _549
+    madc: _550
     mapa: _485
-    match: _550
-    max: _557
-    mbarrier: _568
-    membar: _570
-    min: _557
-    mma: _702
-    mov: _705
-    movmatrix: _709
-    mul: _720
-    mul24: _721
-    multimem: _771
+    match: _552
+    max: _559
+    mbarrier: _575
+    membar: _577
+    min: _559
+    mma: _709
+    mov: _712
+    movmatrix: _716
+    mul: _727
+    mul24: _728
+    multimem: _778
     nanosleep: _46
-    neg: _772
+    neg: _779
     not_: _24
     or_: _24
-    pmevent: _773
+    pmevent: _780
     popc: _43
-    prefetch: _778
-    prefetchu: _779
-    prmt: _781
-    rcp: _783
-    red: _806
-    redux: _810
-    rem: _716
+    prefetch: _785
+    prefetchu: _786
+    prmt: _788
+    rcp: _790
+    red: _813
+    redux: _817
+    rem: _723
     ret: _101
-    rsqrt: _812
-    sad: _716
-    selp: _703
-    set: _831
-    setmaxnreg: _834
-    setp: _842
-    shf: _843
-    shfl: _845
+    rsqrt: _819
+    sad: _723
+    selp: _710
+    set: _838
+    setmaxnreg: _841
+    setp: _849
+    shf: _850
+    shfl: _852
     shl: _115
-    shr: _846
+    shr: _853
     sin: _119
-    slct: _849
-    spcompress: _853
-    spdecompress: _863
-    sqrt: _864
-    st: _886
+    slct: _856
+    spcompress: _860
+    spdecompress: _870
+    sqrt: _871
+    st: _894
     stackrestore: _23
     stacksave: _23
-    stmatrix: _893
-    sub: _895
+    stmatrix: _901
+    sub: _903
     subc: _22
-    suld: _902
-    suq: _903
-    sured: _914
-    sust: _919
-    szext: _920
-    tanh: _921
-    tcgen05: _978
-    tensormap: _990
-    testp: _991
-    tex: _1003
-    tld4: _1007
+    suld: _910
+    suq: _911
+    sured: _922
+    sust: _927
+    szext: _928
+    tanh: _929
+    tcgen05: _1003
+    tensormap: _1015
+    testp: _1016
+    tex: _1028
+    tld4: _1032
     trap: _0
-    txq: _1009
-    vabsdiff: _1014
-    vabsdiff2: _1018
-    vabsdiff4: _1018
-    vadd: _1014
-    vadd2: _1018
-    vadd4: _1018
-    vavrg2: _1018
-    vavrg4: _1018
-    vmad: _1024
-    vmax: _1014
-    vmax2: _1018
-    vmax4: _1018
-    vmin: _1014
-    vmin2: _1018
-    vmin4: _1018
-    vote: _1026
-    vset: _1029
-    vset2: _1033
-    vset4: _1033
-    vshl: _1038
-    vshr: _1038
-    vsub: _1014
-    vsub2: _1018
-    vsub4: _1018
-    wgmma: _1061
-    wmma: _1121
+    txq: _1034
+    vabsdiff: _1039
+    vabsdiff2: _1043
+    vabsdiff4: _1043
+    vadd: _1039
+    vadd2: _1043
+    vadd4: _1043
+    vavrg2: _1043
+    vavrg4: _1043
+    vmad: _1049
+    vmax: _1039
+    vmax2: _1043
+    vmax4: _1043
+    vmin: _1039
+    vmin2: _1043
+    vmin4: _1043
+    vote: _1051
+    vset: _1054
+    vset2: _1058
+    vset4: _1058
+    vshl: _1063
+    vshr: _1063
+    vsub: _1039
+    vsub2: _1043
+    vsub4: _1043
+    wgmma: _1086
+    wmma: _1172
     xor: _24
