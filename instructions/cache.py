@@ -29,8 +29,8 @@ prefetch = instruction(
     summary="Asks for the cache line behind an address, or for a tensor map, to be fetched before it is needed.",
     syntax="""
         prefetch{.space}.level [a];
-        prefetch{.global}.level::eviction_priority [a];
-        prefetch{.global}.L1::32B.valid_addr [a];
+        prefetch{.global}.level::eviction_priority [line];
+        prefetch{.global}.L1::32B.valid_addr [line];
         prefetch{.tensormap_space}.tensormap [map];
     """,
     choices="""
@@ -41,6 +41,7 @@ prefetch = instruction(
     """,
     operands={
         "a": address("in", "b8", space=".space"),
+        "line": address("in", "b8", space=".global"),
         "map": address("in", "b8", space=".tensormap_space", align=64),
     },
     since=(
