@@ -1,5 +1,5 @@
 # Made by `python -m ptxgen.reference` from the contracts in instructions/; not to be edited.
-# contracts: 33ef6fd4fc7942c5
+# contracts: e9797cbabf918d67
 # ruff: noqa
 from typing import Any
 
