@@ -26,7 +26,7 @@ from ptxgen.tile.proof import Evaluator, mismatch
 from ptxgen.tracing.builder import Builder, Value, given_register
 from ptxgen.tracing.views import Memory, View
 
-__all__ = ["Addresses", "scalar_address"]
+__all__ = ["Addresses", "in_register", "scalar_address"]
 
 
 # ---- one operand --------------------------------------------------------------------------------------------------------
@@ -449,6 +449,15 @@ def _at(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
 def _encodable(offset: int) -> bool:
     """Whether an offset fits the immediate of an address (ISA 6.4.1: a 32-bit integer constant)."""
     return -(1 << 31) <= offset < 1 << 31
+
+
+def in_register(builder: Builder, view: View, address: ir.Address) -> ir.Address:
+    """An address of a view's storage for an instruction that takes no name in it."""
+    if not isinstance(address.base, ir.Sym):
+        return address
+    base = Anchor(builder, view).start().operand
+    assert isinstance(base, ir.Reg)
+    return ir.Address(base, address.offset, address.rest, address.unified)
 
 
 def scalar_address(builder: Builder, view: View) -> tuple[ir.Address, Given]:

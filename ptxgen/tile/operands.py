@@ -21,7 +21,7 @@ from ptxgen.instructions.tiles import atom_layout, evaluate_names
 from ptxgen.instructions.types import TYPES, Type
 from ptxgen.layouts.axes import m
 from ptxgen.layouts.expr import Expr, Monomial
-from ptxgen.tile.addresses import Addresses
+from ptxgen.tile.addresses import Addresses, in_register
 from ptxgen.tile.group import Group
 from ptxgen.tile.image import Image
 from ptxgen.tracing.source import assigned_name
@@ -539,7 +539,10 @@ class MemoryOperand(ViewOperand):
         return Given("address", self.view.described, space=self.view.space)
 
     def render(self, repeats: int) -> list[ir.Operand]:
-        return [*self.addresses.render()]
+        rendered = self.addresses.render()
+        if self.contract.named:
+            return [*rendered]
+        return [in_register(self.view.builder, self.view, address) for address in rendered]
 
 
 def _exact(bits: int) -> str:

@@ -503,15 +503,19 @@ def _address(builder: Builder, match: Match, slot: Slot, given: Any, where: Wher
         base, offset = base
         if isinstance(offset, bool) or not isinstance(offset, int):
             raise TraceError(f"the offset {offset!r} of an address is no int", where=where, legal="(base, 16): bytes; add runtime offsets")
+    contract = match.entry.operands.get(slot.name)
     if isinstance(base, View) and base.space != "reg":
         base.check_visible()
-        contract = match.entry.operands.get(slot.name)
         if contract is not None and contract.kind == "address" and contract.type:
             check_access(match, slot.name, contract, base, offset)
     if hasattr(base, "__ptxgen_address__"):
         address, described = base.__ptxgen_address__(builder)
         if offset:
             address = ir.Address(address.base, address.offset + offset, address.rest, address.unified)
+        if contract is not None and not contract.named and isinstance(base, View):
+            from ptxgen.tile.addresses import in_register
+
+            address = in_register(builder, base, address)
     else:
         address, described = _raw_address(builder, match, base, offset, where)
     if not rest:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ptxgen as px
-from ptxgen import S, b8, b32, b128, f16, f32, u32
+from ptxgen import S, b8, b32, b64, b128, f16, f32, u32
 from ptxgen.instructions.errors import InstructionError
 
 SEEDS = range(3)
@@ -121,6 +121,29 @@ def test_lines_are_fetched_ahead() -> None:
 
     kernel.emulate(np.zeros((32, 4096), np.uint8)).raise_for_reports()
     assert kernel.ptx(comments=False).count("prefetch.global.L2") == 32
+
+
+def test_a_fill_begins_with_a_register() -> None:
+    """ptxas takes the name of no variable in st.bulk, for code without optimisation."""
+
+    @px.kernel(grid=1, block=32, target="sm_100a")
+    def kernel(out: px.Tensor((32, 2), u32), *, tiles: px.constexpr = False):
+        room = px.shared((32, 2), u32)
+        with px.if_(px.tid.x == 0):
+            if tiles:
+                px.tile.apply("st.bulk.weak.shared::cta", room.view(b64)[:1, 0], 256, 0, scope="thread")
+            else:
+                px.ptx["st.bulk.weak.shared::cta"](room, 256, 0)
+        px.syncthreads()
+        held = px.local((32, 2), u32, layout=S[(32, 2) : (1 @ px.tx, 1)])
+        px.tile.apply("ld.shared.v2.u32", held, room, scope="warp")
+        px.tile.apply("st.global.u32", out.view(32, 2, 1), held.view(32, 2, 1), scope="warp")
+
+    for tiles in (False, True):
+        out = np.full((32, 2), 7, np.uint32)
+        kernel.emulate(out, tiles=tiles).raise_for_reports()
+        assert (out == 0).all()
+        assert "st.bulk.weak.shared::cta [%r" in kernel.specialize(tiles=tiles).ptx(comments=False)
 
 
 def test_128_bits_are_exchanged() -> None:
