@@ -31,6 +31,7 @@ MANY_REGISTERS = {"warpgroup", "tensor_memory"}
 
 # Rules that ptxas 13.5 does not hold us to while it reads: its code generator crashes or gives up, as the contracts say.
 BEHIND_THE_PARSER = {
+    "sums of bits and of numbers of 4 bits are s32",
     "a vector of eight holds 32-bit elements",
     "generic addresses are 64 bits wide",
     "the priority of four rows is set in a tensor of two dimensions",
