@@ -10,6 +10,7 @@ from ptxgen.lint.flow import Step
 from ptxgen.lint.operands import asks
 from ptxgen.lint.plans import named_operands
 from ptxgen.lint.threads import Threads
+from ptxgen.text.writer import write_operand
 
 __all__ = ["MaskProblem", "check_masks", "mask_problem"]
 
@@ -42,7 +43,7 @@ def _threads(context: Context) -> Threads | None:
 def _check(context: Context, step: Step, name: str, operand: ir.Operand, mask: int, executing: int, threads: Threads | None) -> None:
     found = mask_problem(mask, executing, None if threads is None else threads.count)
     if found is not None:
-        focus = operand.name if isinstance(operand, ir.Reg) else str(getattr(operand, "value", ""))
+        focus = write_operand(operand)
         context.report(
             "membermask", step, found.problem, severity=found.severity, operand=name, example=found.example, legal=found.legal, focus=focus
         )

@@ -1,13 +1,14 @@
 """What is known of integer registers whoever executes: constants, what an address begins with, remainders by powers of two, state spaces.
 
-A register has one value for all of its writes together, so that nothing depends on the path. Only what is asked for is computed.
+A write is followed to the reads behind it as far as one path alone leads there; from there on a register has one value for all of its
+writes together. Only what is asked for is computed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import gcd
-from typing import NamedTuple
+from typing import NamedTuple, Union
 
 from ptxgen import ir
 from ptxgen.instructions.types import TYPES, Type
@@ -212,28 +213,43 @@ def _looked_up(plan: Plan) -> _Transfer | None:
 # ---- registers --------------------------------------------------------------------------------------------------------
 
 
+_Key = Union[str, Step]
+"""A register by all of its writes, or what one step writes."""
+
+
 class Values:
     """Of one function."""
 
     def __init__(self, flow: Flow, variables: Mapping[str, ir.Variable]) -> None:
         self._flow = flow
         self._variables = variables
-        self._known: dict[str, Value] = {}
+        self._known: dict[_Key, Value] = {}
         self._parameters = {one.name: one for one in flow.function.params} if flow.function.kind == "entry" else {}
+        self._writer = _writers(flow)
 
     def operand(self, step: Step, operand: ir.Operand) -> Value:
         """The value of an operand of a step; of an address in brackets, the address."""
         if isinstance(operand, ir.Reg):
-            return self.register(step.name(operand)) if operand.part is None else UNKNOWN
+            return self._of(self._key(step, step.name(operand))) if operand.part is None else UNKNOWN
         if isinstance(operand, ir.Address):
             return _add(self.operand(step, operand.base), Value(None, operand.offset, 0, ""), 64)
         return self._constant(operand)
 
     def register(self, name: str) -> Value:
-        """The value of a register."""
-        if name not in self._known:
-            self._solve(name)
-        return self._known[name]
+        """The value of a register, whichever of its writes was the last."""
+        return self._of(name)
+
+    def _of(self, key: _Key) -> Value:
+        if key not in self._known:
+            self._solve(key)
+        return self._known[key]
+
+    def _key(self, step: Step, name: str) -> _Key:
+        """Where a step has a register from."""
+        return self._writer.get((step, name), name)
+
+    def _makers(self, key: _Key) -> Sequence[Step]:
+        return self._flow.makers.get(key, ()) if isinstance(key, str) else (key,)
 
     def _constant(self, operand: ir.Operand) -> Value:
         if isinstance(operand, ir.Int):
@@ -247,48 +263,42 @@ class Values:
                 return Value(Base(variable.name, align, align), getattr(operand, "offset", 0), 0, variable.space.partition("[")[0])
         return UNKNOWN
 
-    def _solve(self, wanted: str) -> None:
+    def _solve(self, wanted: _Key) -> None:
         """Compute a register and all that it depends on: from nothing upward until no write adds to what is known."""
-        makers = self._flow.makers
-        found: dict[str, Value | None] = {}
+        found: dict[_Key, Value | None] = {}
         waiting = [wanted]
         while waiting:
-            name = waiting.pop()
-            if name in found or name in self._known:
+            key = waiting.pop()
+            if key in found or key in self._known:
                 continue
-            if name not in makers or not self._followed(name):
-                self._known[name] = UNKNOWN
+            makers = self._makers(key)
+            if not makers or not all(len(step.writes) == 1 and _transfer(step.plan) is not None for step in makers):
+                self._known[key] = UNKNOWN
                 continue
-            found[name] = None
-            for step in makers[name]:
-                waiting += step.reads
+            found[key] = None
+            waiting += [self._key(step, name) for step in makers for name in step.reads]
         order = list(reversed(found))
         changed = True
         while changed:
             changed = False
-            for name in order:
-                before, value = found[name], self._joined(name, found)
+            for key in order:
+                before, value = found[key], self._joined(key, found)
                 if value is not None and before is not None:
                     value = _join(before, value)  # what is known only shrinks, so that this ends
                 if value != before:
-                    found[name] = value
+                    found[key] = value
                     changed = True
-        self._known.update((name, UNKNOWN if value is None else value) for name, value in found.items())
+        self._known.update((key, UNKNOWN if value is None else value) for key, value in found.items())
 
-    def _followed(self, name: str) -> bool:
-        """Whether all writes of a register are such that something can be known of it."""
-        return all(len(step.writes) == 1 and _transfer(step.plan) is not None for step in self._flow.makers.get(name, ()))
-
-    def _joined(self, name: str, found: Mapping[str, Value | None]) -> Value | None:
-        makers = self._flow.makers.get(name, ())
+    def _joined(self, key: _Key, found: Mapping[_Key, Value | None]) -> Value | None:
         joined: Value | None = None
-        for step in makers:
+        for step in self._makers(key):
             value = self._made(step, found)
             if value is not None:
                 joined = value if joined is None else _join(joined, value)
         return joined
 
-    def _made(self, step: Step, found: Mapping[str, Value | None]) -> Value | None:
+    def _made(self, step: Step, found: Mapping[_Key, Value | None]) -> Value | None:
         """What a step writes; None while a source is not computed yet."""
         transfer = _transfer(step.plan)
         assert transfer is not None and isinstance(step.statement, ir.Instruction)
@@ -299,7 +309,7 @@ class Values:
             if not isinstance(operand, ir.Reg):
                 sources[name] = self._constant(operand)
                 continue
-            key = step.name(operand)
+            key = self._key(step, step.name(operand))
             value = UNKNOWN if operand.part is not None else found[key] if key in found else self._known.get(key, UNKNOWN)
             if value is None:
                 return None
@@ -322,6 +332,42 @@ class Values:
 
 def _loaded(step: Step, sources: _Sources) -> Value:
     return UNKNOWN
+
+
+_DEPTH = 16  # so many blocks, each behind one alone, are gone back through
+
+
+def _writers(flow: Flow) -> dict[tuple[Step, str], Step]:
+    """For reads of registers that several steps write: the one whose result it is, where one path alone leads there."""
+    several = {name for name, makers in flow.makers.items() if len(makers) > 1}
+    found: dict[tuple[Step, str], Step] = {}
+    if not several:
+        return found
+    ends: list[dict[str, Step | None]] = []  # what is written last in each block; None where a guard decides
+
+    def last(name: str, number: int) -> Step | None:
+        for _ in range(_DEPTH):
+            if name in ends[number]:
+                return ends[number][name]
+            before = flow.befores[number]
+            if len(before) != 1 or before[0] >= number:
+                return None
+            number = before[0]
+        return None
+
+    for number, (start, end, _) in enumerate(flow.blocks):
+        here: dict[str, Step | None] = {}
+        ends.append(here)
+        for step in flow.steps[start:end]:
+            for name in step.reads:
+                if name in several:
+                    writer = last(name, number)
+                    if writer is not None:
+                        found[step, name] = writer
+            for name in step.writes:
+                if name in several:
+                    here[name] = step if step.guard is None else None
+    return found
 
 
 def alignment(variable: ir.Variable) -> int:

@@ -180,6 +180,12 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
         "", f"mov.u32 %r9, tile; add.u32 %r1, %r9, 4; L: ld.shared.b64 %rd1, [%r1]; add.u32 %r1, %r1, 8; {_LOOP}",
         ["warning misaligned"],
     ),
+    "moved on in place": ("", "mov.u32 %r1, tile; add.u32 %r1, %r1, 4; ld.shared.b64 %rd1, [%r1];", ["warning misaligned"]),
+    "moved on in place, twice": ("", "mov.u32 %r1, tile; add.u32 %r1, %r1, 4; add.u32 %r1, %r1, 4; ld.shared.b64 %rd1, [%r1];", []),
+    "moved on in one of two branches": (
+        "", f"{_ODD} mov.u32 %r2, tile; @%p1 bra L; add.u32 %r2, %r2, 4; bra M; L: ld.shared.b64 %rd1, [%r2];"
+        "M: ld.shared.b64 %rd2, [%r2];", [],
+    ),
     "rounded up": ("", "mov.u32 %r1, tile; add.u32 %r1, %r1, 7; and.b32 %r2, %r1, -8; ld.shared.b64 %rd1, [%r2];", []),
     "rounded up, and one on": ("", "mov.u32 %r1, tile; and.b32 %r2, %r1, -8; ld.shared.b64 %rd1, [%r2+1];", ["warning misaligned"]),
     "an mbarrier between words": ("", "mov.u32 %r1, full; mbarrier.init.shared.b64 [%r1+4], 1;", ["warning misaligned"]),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ptxgen import ir
 from ptxgen.lint.flow import Flow
-from ptxgen.lint.values import Values
+from ptxgen.lint.values import Value, Values
 from ptxgen.text import read
 from tests.lint.kernels import text_of
 
@@ -27,28 +27,39 @@ OPERATIONS = {
 
 @st.composite
 def programs(draw: st.DrawFn) -> list[tuple[str, int, int, int | str]]:
-    """Steps (opcode, target, source, constant or source): registers 0 and 1 are the thread's index and the address of a variable."""
+    """Steps (opcode, target, source, constant or source): registers 0 and 1 are the thread's index and the address of a variable.
+
+    Each step writes a new register, or one that an earlier step has written.
+    """
     steps = []
-    for target in range(2, 10):
+    for new in range(2, 10):
+        target = draw(st.sampled_from([new, new, *range(2, new)]))
         opcode = draw(st.sampled_from([*OPERATIONS, "selp.b32"]))
+        sources = sorted({0, 1, *(one[1] for one in steps)})
         if opcode == "selp.b32":
-            other: int | str = f"%r{draw(st.integers(0, target - 1))}"
+            other: int | str = f"%r{draw(st.sampled_from(sources))}"
         elif opcode == "shl.b32":
             other = draw(st.integers(0, 33))
         else:
-            other = draw(st.one_of(numbers, st.integers(0, target - 1).map(lambda one: f"%r{one}")))
-        steps.append((opcode, target, draw(st.integers(0, target - 1)), other))
+            other = draw(st.one_of(numbers, st.sampled_from(sources).map(lambda one: f"%r{one}")))
+        steps.append((opcode, target, draw(st.sampled_from(sources)), other))
     return steps
 
 
-def run(steps: list[tuple[str, int, int, int | str]], thread: int, base: int) -> list[int]:
-    """The registers of one thread."""
-    found = [thread, base]
-    for opcode, _, source, other in steps:
-        b = found[int(other[2:])] if isinstance(other, str) else other % WORD
-        a = found[source]
-        found.append((a if thread % 3 else b) if opcode == "selp.b32" else OPERATIONS[opcode](a, b) % WORD)
+def run(steps: list[tuple[str, int, int, int | str]], thread: int, base: int) -> list[tuple[int, int]]:
+    """What one thread reads as its steps' first sources, and writes."""
+    registers, found = {0: thread, 1: base}, []
+    for opcode, target, source, other in steps:
+        a, b = registers[source], registers[int(other[2:])] if isinstance(other, str) else other % WORD
+        registers[target] = (a if thread % 3 else b) if opcode == "selp.b32" else OPERATIONS[opcode](a, b) % WORD
+        found.append((a, registers[target]))
     return found
+
+
+def holds(known: Value, value: int, base: int) -> bool:
+    """Whether a number is one that `known` admits, the variable at address `base`."""
+    difference = (value - (0 if known.base is None else base) - known.remainder) % WORD
+    return difference % known.modulus == 0 if known.modulus else difference == 0
 
 
 @settings(max_examples=200, deadline=None)
@@ -59,17 +70,15 @@ def test_what_is_known_holds(steps: list[tuple[str, int, int, int | str]]) -> No
         body += f"{opcode} %r{target}, %r{source}, {other}{', %p1' if opcode == 'selp.b32' else ''};\n"
     function = read(text_of(body)).functions["kernel"]
     assert function.body is not None
-    variables = {one.name: one for one in function.body if isinstance(one, ir.Variable)}
-    values = Values(Flow(function), variables)
-    base_of = {"tile": 16, "full": 8}
+    flow = Flow(function)
+    values = Values(flow, {one.name: one for one in function.body if isinstance(one, ir.Variable)})
+    assert all(known.base is None or known.base == ("tile", 16, 16) for known in (values.register(f"%r{one[1]}") for one in steps))
     for thread in (0, 1, 2, 5, 17, 31, 100, 1023):
         for base in (0, 16, 48, 1024, 0xFFF0):
-            for number, value in enumerate(run(steps, thread, base)):
-                known = values.register(f"%r{number}")
-                start = 0 if known.base is None else base
-                assert known.base is None or base_of[known.base.name] == known.base.align
-                difference = (value - start - known.remainder) % WORD
-                assert difference % known.modulus == 0 if known.modulus else difference == 0, (number, known)
+            for step, one, (read_, written) in zip(flow.steps[4:], steps, run(steps, thread, base)):
+                assert isinstance(step.statement, ir.Instruction)
+                assert holds(values.operand(step, step.statement.operands[1]), read_, base), step.statement
+                assert holds(values.register(f"%r{one[1]}"), written, base), step.statement
 
 
 KNOWN: dict[str, tuple[str, int | None]] = {
