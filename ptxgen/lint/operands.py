@@ -48,8 +48,9 @@ _APART = ("tensor", "fabric")
 
 
 def _is_fragment(match: Match, name: str, contract: Operand) -> bool:
+    """Whether an operand is a matrix of a product in the registers of its threads; what is merely moved may repeat."""
     tile = match.entry.tile
-    if tile is None or name not in tile.atoms or tile.atoms[name].place != "registers" or match.entry.issuer == "thread":
+    if tile is None or not tile.chain or name not in tile.atoms or tile.atoms[name].place != "registers":
         return False
     return contract.role != "out" and match.count(contract.vector) > 1
 

@@ -238,6 +238,9 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
         "", f"mov.u64 %rd1, 0; {_PRODUCT.replace('%f2', '%f1')}",
         ["warning fragment-register"],
     ),
+    "a matrix that is stored": (
+        "", f"{_FRAGMENTS} stmatrix.sync.aligned.m8n8.x4.shared.b16 [tile], {{%r0, %r1, %r1, %r2}};", [],
+    ),
     "words of one thread": ("", "mov.u32 %r1, 5; mov.u32 %r2, %tid.x; st.shared.v4.b32 [tile], {%r1, %r2, %r2, %r1};", []),
     # registers under way
     "a wait in between": ("", f"{_LOADED} tcgen05.wait::ld.sync.aligned; add.u32 %r4, %r2, %r3;", []),
