@@ -8,8 +8,8 @@ own emulator.
 >>> px.Layout(S[(2, 32, 3, 4) : (1 @ warpid, 1 @ laneid, 4, 1)])
 Layout(S[(2, 32, 3, 4) : (1@warpid, 1@laneid, 4, 1)])
 
-Names are loaded when first used, so that ``import ptxgen`` costs next to nothing; none of them loads CUDA or PyTorch. What type checkers read
-is __init__.pyi, which `python -m ptxgen.reference` makes from `_HOMES`.
+Names are loaded when first used, so that ``import ptxgen`` costs next to nothing; none of them loads CUDA or PyTorch. What type checkers
+read is __init__.pyi, which `python -m ptxgen.reference` makes from `_HOMES`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
 # Made by `python -m ptxgen.reference` from ptxgen/__init__.py; not to be edited.
+# ruff: noqa
 from ptxgen import tile as tile
 from ptxgen.instructions.types import Type
 from ptxgen.emulator import EmulationError as EmulationError

@@ -49,9 +49,9 @@ def _held(layout: Layout, atom: Atom, operand: str, match: Match) -> str:
     """The layout, and what one thread has."""
     spelled = repr(layout).removeprefix("Layout(").removesuffix(")")
     table = layout.table()
-    thread = np.broadcast_to(table.thread, layout.shape) if table.thread is not None else np.zeros(layout.shape, int)  # type: ignore[arg-type]
+    thread = np.broadcast_to(table.thread, layout.shape) if table.thread is not None else np.zeros(layout.shape, int)
     number = min(_EXAMPLE, int(thread.max()))
-    positions = np.broadcast_to(table.m, layout.shape)  # type: ignore[arg-type]
+    positions = np.broadcast_to(table.m, layout.shape)
     places = np.argwhere(thread == number)
     order = np.argsort(positions[tuple(places.T)], kind="stable")
     if atom.place == "memory":

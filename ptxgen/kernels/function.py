@@ -270,7 +270,8 @@ def _mismatch(annotation: Tensor, given: Any) -> str:
     """How an argument differs from what a parameter takes."""
     if not isinstance(given, View):
         return f"{given!r} is no view"
-    if given.space != "global":
+    storage = given.storage
+    if not isinstance(storage, Memory) or given.space != "global":
         return f"{given!r} lies in .{given.space}"
     wanted = annotation.layout()
     if given.dtype is not annotation.dtype or given.shape != wanted.shape:
@@ -278,6 +279,6 @@ def _mismatch(annotation: Tensor, given: Any) -> str:
     start = Expr.of(given.layout.offset[m])
     if wanted + given.layout.offset != given.layout:
         return f"{given!r} has other strides"
-    if given.storage.align % annotation.align or start.divisor() % (8 * annotation.align):
+    if storage.align % annotation.align or start.divisor() % (8 * annotation.align):
         return f"{given!r} is not known to be aligned to {annotation.align} bytes"
     return ""

@@ -9,6 +9,7 @@ __all__ = ["names"]
 
 _HEAD = """\
 # Made by `python -m ptxgen.reference` from ptxgen/__init__.py; not to be edited.
+# ruff: noqa
 from ptxgen import tile as tile
 from ptxgen.instructions.types import Type
 """

@@ -26,7 +26,7 @@ def call(builder: Builder, function: str, arguments: Sequence[Value], results: S
     """
     names = [f"param{number}" for number in range(len(arguments))]
     body: list[ir.Statement] = [parameter_variable(one.type, name) for one, name in zip(arguments, names)]
-    answers = ()
+    answers: tuple[ir.Operand, ...] = ()
     if results:
         answers = (ir.Sym("retval0"),)
         body.append(result_variable(results, "retval0"))

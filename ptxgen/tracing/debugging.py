@@ -150,7 +150,7 @@ def _conversions(format: str, where: Where) -> list[_Wanted]:
         else:
             raise TraceError(
                 f"px.printf: {match[0]!r} at {match.start()} of the format is no conversion", where=where,
-                legal="%d %i %u %o %x %X %c %f %e %g %a %p %s, l or ll before an integer's letter; a width may be *, a precision not; %% for a percent sign",
+                legal="%d %i %u %o %x %X %c %f %e %g %a %p %s, l or ll before an integer's letter, %% for %; no * for a precision",
             )  # fmt: skip
     return found
 

@@ -127,7 +127,7 @@ def _initial(array: np.ndarray, declared: str) -> tuple[ir.Int | ir.Float, ...]:
 
 def _check_room(builder: Builder, where: Where) -> None:
     tables = [one for one in builder.module if isinstance(one, ir.Variable) and one.space == "const"]
-    size = sum(prod(one.dims) * TYPES[one.type].bits // 8 for one in tables)  # type: ignore[type-var]
+    size = sum(prod(filter(None, one.dims)) * TYPES[one.type].bits // 8 for one in tables)
     if size > CONST_LIMIT:
         raise TraceError(
             f"the kernel declares {size} bytes of constant memory with this table", where=where,

@@ -12,7 +12,6 @@ from ptxgen import TraceError
 from ptxgen.assemble import assemble
 from tests.errors.refusal import refused
 
-
 TYPES = [px.u8, px.s8, px.u16, px.s16, px.u32, px.s32, px.u64, px.s64, px.f32, px.f64]
 
 

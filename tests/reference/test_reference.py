@@ -89,8 +89,8 @@ def known(opcode):
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="needs mypy: pip install 'ptxgen[dev]'")
 def test_a_type_checker_tells_an_incomplete_opcode(tmp_path):
     program = tmp_path / "program.py"
-    program.write_text("import ptxgen as px\npx.ptx.add.f32(1, 2)\npx.ptx.ld.global_.v4(1)\npx.ptx.add.f33(1, 2)\npx.ptx['add.f32'](1, 2)\n")
-    told = subprocess.run(
-        [sys.executable, "-m", "mypy", "--no-error-summary", "--follow-imports=silent", str(program)], capture_output=True, text=True, cwd=ROOT
-    ).stdout.splitlines()
+    lines = ("import ptxgen as px", "px.ptx.add.f32(1, 2)", "px.ptx.ld.global_.v4(1)", "px.ptx.add.f33(1, 2)", "px.ptx['add.f32'](1, 2)")
+    program.write_text("\n".join(lines) + "\n")
+    command = [sys.executable, "-m", "mypy", "--no-error-summary", "--follow-imports=silent", str(program)]
+    told = subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stdout.splitlines()
     assert [line.split(": ", 1)[0].rsplit(":")[-1] for line in told] == ["3", "4"], told
