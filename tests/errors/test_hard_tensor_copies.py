@@ -38,7 +38,7 @@ def test_box_of_257_rows():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes, operand tensor_map: tensor map of 'A': the box spans 257 elements along axis 0; 1 to 256 are allowed
   line: <source>
-  rule: a tensor map keeps to the limits of its encoding (box extent) (PTX ISA 9.7.10.28.5.2)
+  rule: a tensor map keeps to the limits of its encoding (box extent) (PTX ISA 9.7.10.28.5.3)
   legal: 2 copies of 129 elements
 """)
 
@@ -52,7 +52,7 @@ def test_box_rows_of_24_bytes():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes, operand tensor_map: tensor map of 'A': the box's rows, 12 elements of 16 bits along axis 1, are 24 bytes; a multiple of 16 is needed
   line: <source>
-  rule: a tensor map keeps to the limits of its encoding (inner box) (PTX ISA 9.7.10.28.5.2)
+  rule: a tensor map keeps to the limits of its encoding (inner box) (PTX ISA 9.7.10.28.5.3)
   legal: a box of 16 elements along axis 1
 """)
 
@@ -71,7 +71,7 @@ def test_box_that_starts_between_16_bytes(start, said, behind):
     refused(InstructionError, kernel, f"""
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes, operand tensor_map: box (64, 64) of A[rows, cols] bf16 in .global starts at element {said} of the contiguous axis
   line: <source>
-  rule: a box starts at a multiple of 16 bytes along the contiguous axis: any other is an illegal instruction, as measured (PTX ISA 9.7.10.28.5.2)
+  rule: a box starts at a multiple of 16 bytes along the contiguous axis: any other is an illegal instruction, as measured (PTX ISA 9.7.10.28.5.3)
   counter-example: {behind} elements are {2 * behind} bytes
   legal: a start that 8 divides
 """)
@@ -91,7 +91,7 @@ def test_box_stored_before_the_tensor(start, said, axis):
     refused(InstructionError, kernel, f"""
 <here>: cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group, operand tensor_map: box (64, 64) of A[rows, cols] bf16 in .global starts at element {said} along axis {axis}
   line: <source>
-  rule: a box that is stored does not begin before the tensor: that is an illegal instruction, as measured (PTX ISA 9.7.10.28.5.2)
+  rule: a box that is stored does not begin before the tensor: that is an illegal instruction, as measured (PTX ISA 9.7.10.28.5.3)
   legal: a start of 0 or more: a box may end behind the tensor, where nothing is stored
 """)
 
@@ -105,7 +105,7 @@ def test_box_wider_than_its_swizzle():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes, operand tensor_map: tensor map of 'A': the box's rows, 128 elements of 16 bits along axis 1, are 256 bytes; swizzle 128B takes at most 128
   line: <source>
-  rule: a tensor map keeps to the limits of its encoding (swizzle span) (PTX ISA 9.7.10.28.5.2)
+  rule: a tensor map keeps to the limits of its encoding (swizzle span) (PTX ISA 9.7.10.28.5.3)
   legal: a box of at most 64 elements along axis 1, and more copies
 """)
 
@@ -119,7 +119,7 @@ def test_rows_of_130_bytes():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes, operand tensor_map: tensor map of 'A': axis 0 has a stride of 130 bytes, which is 2 modulo 16; strides are multiples of 16 bytes
   line: <source>
-  rule: a tensor map keeps to the limits of its encoding (stride) (PTX ISA 9.7.10.28.5.2)
+  rule: a tensor map keeps to the limits of its encoding (stride) (PTX ISA 9.7.10.28.5.3)
   legal: rows padded to 144 bytes (72 elements)
 """)
 
@@ -147,7 +147,7 @@ def test_transposed_tensor():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes, operand tensor_map: the tensor map of A: elements along its last axis are 16*cols bits apart, not 16: that axis is contiguous
   line: <source>
-  rule: a tensor map describes a tensor by extents and strides (PTX ISA 9.7.10.28.5.2)
+  rule: a tensor map describes a tensor by extents and strides (PTX ISA 9.7.10.28.5.3)
   legal: x.permute(...) that puts the contiguous axis last
 """)
 
@@ -215,7 +215,7 @@ def test_tile_of_another_shape_than_the_box():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes, operand tensor_map: box (64, 64) of A[rows, cols] bf16 in .global and tile[32, 64] bf16 in .shared are no image of each other
   line: <source>
-  rule: both sides have the box's extents and element size (PTX ISA 9.7.10.28.5.2)
+  rule: both sides have the box's extents and element size (PTX ISA 9.7.10.28.5.3)
   legal: a shared tile of shape (64, 64)
 """)
 
@@ -229,7 +229,7 @@ def test_tile_of_another_type_than_the_tensor():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes, operand tensor_map: box (64, 64) of A[rows, cols] bf16 in .global and tile[64, 64] f32 in .shared are no image of each other
   line: <source>
-  rule: both sides have the box's extents and element size (PTX ISA 9.7.10.28.5.2)
+  rule: both sides have the box's extents and element size (PTX ISA 9.7.10.28.5.3)
   legal: a shared tile of shape (64, 64)
 """)
 
@@ -243,7 +243,7 @@ def test_tile_with_padded_rows():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes, operand dst_mem: tile[64, 64] bf16 in .shared is not dense and row-major
   line: <source>
-  rule: a tensor copy writes its box without gaps, last axis first (PTX ISA 9.7.10.28.5.2)
+  rule: a tensor copy writes its box without gaps, last axis first (PTX ISA 9.7.10.28.5.3)
   counter-example: element (1, 0) lies 144 bytes behind the first, the copy puts it 128 behind
   legal: a px.shared tile of the box's shape, or one stage of it
 """)
@@ -258,7 +258,7 @@ def test_tile_at_16_bytes():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes, operand dst_mem: tile[64, 64] bf16 in .shared is not known to begin at a multiple of 128 bytes
   line: <source>
-  rule: the shared side of a tensor copy is aligned to 128 bytes, and to the period of its swizzle (PTX ISA 9.7.10.28.5.2)
+  rule: the shared side of a tensor copy is aligned to 128 bytes, and to the period of its swizzle (PTX ISA 9.7.10.28.5.3)
   counter-example: it may begin 16 bytes behind a multiple of 128
   legal: px.shared(..., align=128)
 """)
@@ -273,7 +273,7 @@ def test_part_that_begins_inside_the_swizzle():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes, operand dst_mem: tile[64, 64] bf16 in .shared is not known to begin at a multiple of 1024 bytes
   line: <source>
-  rule: the shared side of a tensor copy is aligned to 128 bytes, and to the period of its swizzle (PTX ISA 9.7.10.28.5.2)
+  rule: the shared side of a tensor copy is aligned to 128 bytes, and to the period of its swizzle (PTX ISA 9.7.10.28.5.3)
   counter-example: it may begin 512 bytes behind a multiple of 1024
   legal: a part that begins at a multiple of 1024 bytes
 """)
@@ -288,7 +288,7 @@ def test_swizzle_that_no_tensor_map_has():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes, operand dst_mem: tile[64, 64] bf16 in .shared has the swizzle Swizzle(2, 5, 3)
   line: <source>
-  rule: a tensor map knows swizzles of 32, 64 and 128 bytes (PTX ISA 9.7.10.28.5.2)
+  rule: a tensor map knows swizzles of 32, 64 and 128 bytes (PTX ISA 9.7.10.28.5.3)
   legal: Swizzle.B32, Swizzle.B64, Swizzle.B128 or none
 """)
 
@@ -302,7 +302,7 @@ def test_register_tile_as_the_destination():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes, operand dst_mem: tile[64, 64] bf16 in .reg is not in shared memory
   line: <source>
-  rule: operand dst_mem is shared memory (PTX ISA 9.7.10.28.5.2)
+  rule: operand dst_mem is shared memory (PTX ISA 9.7.10.28.5.3)
   legal: a px.shared tile
 """)
 
@@ -316,7 +316,7 @@ def test_view_where_a_box_is_needed():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes, operand tensor_map: A[64, 64] bf16 in .global is no box of a tensor
   line: <source>
-  rule: a tensor copy moves a box of a tensor argument (PTX ISA 9.7.10.28.5.2)
+  rule: a tensor copy moves a box of a tensor argument (PTX ISA 9.7.10.28.5.3)
   legal: x.box((i, j), (64, 64)) of a px.Tensor parameter x
 """)
 
@@ -333,7 +333,7 @@ def test_opcode_of_three_axes():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes, operand tensor_map: box (64, 64) of A[rows, cols] bf16 in .global has 2 axes
   line: <source>
-  rule: .3d copies a box of 3 axes (PTX ISA 9.7.10.28.5.2)
+  rule: .3d copies a box of 3 axes (PTX ISA 9.7.10.28.5.3)
   legal: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
 """)
 
@@ -350,7 +350,7 @@ def test_copy_that_every_thread_issues():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes: is issued by 32 threads here
   line: <source>
-  rule: a single elected thread issues this instruction for all (PTX ISA 9.7.10.28.5.2)
+  rule: a single elected thread issues this instruction for all (PTX ISA 9.7.10.28.5.3)
   counter-example: each of them would issue the whole operation again
   legal: with px.if_(px.tid.x == 0): ..., or with px.if_(px.elect()): in one warp
 """)
@@ -365,7 +365,7 @@ def test_load_without_an_mbarrier():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes: takes 3, 4, 5 or 6 operands, not 2
   line: <source>
-  rule: operands are those of the syntax line, destination first (PTX ISA 9.7.10.28.5.2)
+  rule: operands are those of the syntax line, destination first (PTX ISA 9.7.10.28.5.3)
   legal: cp.async.bulk.tensor.dim.shared::cluster.global{.load_mode}.mbarrier::complete_tx::bytes{.multicast}{.cta_group}{.level::cache_hint} [dst_mem], [tensor_map, tensor_coords], [mbar]{, im2col_info}{, cta_mask}{, cache_policy};
 """)
 
@@ -379,7 +379,7 @@ def test_load_that_tells_a_bare_address():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes, operand mbar: 0 is no view of memory
   line: <source>
-  rule: operand mbar is an address (PTX ISA 9.7.10.28.5.2)
+  rule: operand mbar is an address (PTX ISA 9.7.10.28.5.3)
   legal: a px.Tensor parameter, a px.shared tile, or a view of one
 """)
 
@@ -409,7 +409,7 @@ def test_store_with_the_operands_of_a_load():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group, operand tensor_map: tile[64, 64] bf16 in .shared is no box of a tensor
   line: <source>
-  rule: a tensor copy moves a box of a tensor argument (PTX ISA 9.7.10.28.5.2)
+  rule: a tensor copy moves a box of a tensor argument (PTX ISA 9.7.10.28.5.3)
   legal: x.box((i, j), (64, 64)) of a px.Tensor parameter x
 """)
 
@@ -423,7 +423,7 @@ def test_multicast_without_a_mask():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster: these qualifiers and operands do not go together
   line: <source>
-  rule: a mask of blocks is given exactly where .multicast::cluster is (PTX ISA 9.7.10.28.5.2)
+  rule: a mask of blocks is given exactly where .multicast::cluster is (PTX ISA 9.7.10.28.5.3)
   legal: cp.async.bulk.tensor.dim.shared::cluster.global{.load_mode}.mbarrier::complete_tx::bytes{.multicast}{.cta_group}{.level::cache_hint} [dst_mem], [tensor_map, tensor_coords], [mbar]{, im2col_info}{, cta_mask}{, cache_policy};
 """)
 
@@ -467,7 +467,7 @@ def test_multicast_without_a_cluster():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster: .multicast::cluster names blocks of a cluster, and this kernel declares none
   line: <source>
-  rule: without the launch attribute cluster= (directive .reqnctapercluster) every block is a cluster of its own (PTX ISA 9.7.10.28.5.2)
+  rule: without the launch attribute cluster= (directive .reqnctapercluster) every block is a cluster of its own (PTX ISA 9.7.10.28.5.3)
   legal: @px.kernel(cluster=2, ...), or the instruction without .multicast::cluster
 """)
 
@@ -481,7 +481,7 @@ def test_mask_without_multicast():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes: these qualifiers and operands do not go together
   line: <source>
-  rule: a mask of blocks is given exactly where .multicast::cluster is (PTX ISA 9.7.10.28.5.2)
+  rule: a mask of blocks is given exactly where .multicast::cluster is (PTX ISA 9.7.10.28.5.3)
   legal: cp.async.bulk.tensor.dim.shared::cluster.global{.load_mode}.mbarrier::complete_tx::bytes{.multicast}{.cta_group}{.level::cache_hint} [dst_mem], [tensor_map, tensor_coords], [mbar]{, im2col_info}{, cta_mask}{, cache_policy};
 """)
 
@@ -495,7 +495,7 @@ def test_tensor_copy_before_hopper():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group: does not exist on sm_80, the target of this kernel
   line: <source>
-  rule: what a kernel uses exists on its target (PTX ISA 9.7.10.28.5.2)
+  rule: what a kernel uses exists on its target (PTX ISA 9.7.10.28.5.3)
   legal: targets sm_90 and newer, from PTX 8.0
 """)
 
