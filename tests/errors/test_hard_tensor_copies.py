@@ -363,10 +363,10 @@ def test_load_without_an_mbarrier():
         px.tile.apply(LOAD, tile, A.box((0, 0), (64, 64)), scope="thread")  # <- here
 
     refused(InstructionError, kernel, """
-<here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes: takes 3, 4, 5 or 6 operands, not 2
+<here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes: takes 3, 4, 5, 6 or 7 operands, not 2
   line: <source>
   rule: operands are those of the syntax line, destination first (PTX ISA 9.7.10.28.5.3)
-  legal: cp.async.bulk.tensor.dim.shared::cluster.global{.load_mode}.mbarrier::complete_tx::bytes{.multicast}{.cta_group}{.level::cache_hint} [dst_mem], [tensor_map, tensor_coords], [mbar]{, im2col_info}{, cta_mask}{, cache_policy};
+  legal: cp.async.bulk.tensor.dim.shared::cluster.global{.load_mode}.mbarrier::complete_tx::bytes{.report_mechanism}{.multicast}{.cta_group}{.level::cache_hint} [dst_mem], [tensor_map, tensor_coords], [mbar]{, im2col_info}{, cta_mask}{, wide_mask}{, cache_policy};
 """)
 
 
@@ -424,7 +424,7 @@ def test_multicast_without_a_mask():
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster: these qualifiers and operands do not go together
   line: <source>
   rule: a mask of blocks is given exactly where .multicast::cluster is (PTX ISA 9.7.10.28.5.3)
-  legal: cp.async.bulk.tensor.dim.shared::cluster.global{.load_mode}.mbarrier::complete_tx::bytes{.multicast}{.cta_group}{.level::cache_hint} [dst_mem], [tensor_map, tensor_coords], [mbar]{, im2col_info}{, cta_mask}{, cache_policy};
+  legal: cp.async.bulk.tensor.dim.shared::cluster.global{.load_mode}.mbarrier::complete_tx::bytes{.report_mechanism}{.multicast}{.cta_group}{.level::cache_hint} [dst_mem], [tensor_map, tensor_coords], [mbar]{, im2col_info}{, cta_mask}{, wide_mask}{, cache_policy};
 """)
 
 
@@ -482,7 +482,7 @@ def test_mask_without_multicast():
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes: these qualifiers and operands do not go together
   line: <source>
   rule: a mask of blocks is given exactly where .multicast::cluster is (PTX ISA 9.7.10.28.5.3)
-  legal: cp.async.bulk.tensor.dim.shared::cluster.global{.load_mode}.mbarrier::complete_tx::bytes{.multicast}{.cta_group}{.level::cache_hint} [dst_mem], [tensor_map, tensor_coords], [mbar]{, im2col_info}{, cta_mask}{, cache_policy};
+  legal: cp.async.bulk.tensor.dim.shared::cluster.global{.load_mode}.mbarrier::complete_tx::bytes{.report_mechanism}{.multicast}{.cta_group}{.level::cache_hint} [dst_mem], [tensor_map, tensor_coords], [mbar]{, im2col_info}{, cta_mask}{, wide_mask}{, cache_policy};
 """)
 
 
