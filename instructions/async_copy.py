@@ -43,6 +43,7 @@ cp_async = instruction(
         ".ca": "Cached in L1 and L2.",
         ".cg": "Cached in L2 alone; moves 16 bytes.",
         ".state": "Where the bytes go.",
+        "16": "Bytes that are written.",
         ".level::prefetch_size": "How many bytes around the address L2 may fetch ahead.",
     },
 )
@@ -71,6 +72,7 @@ cp_async_wait_group = instruction(
     meaning={
         ".wait_group": "Waits for the older groups; what the thread copied is then visible to it alone, to others after a barrier.",
         ".wait_all": "Waits for every copy of the thread, committed or not.",
+        "n": "Groups that may still be under way, the youngest ones; 0 waits for all.",
     },
 )
 

@@ -56,7 +56,11 @@ st_async = instruction(
     ),
     since=(*_REMOTE, Since("9.2", when=".type in .b128")),
     completes="mbarrier transaction",
-    meaning=_MEANING,
+    meaning={
+        **_MEANING,
+        "a": "Where it goes: shared memory of a block of the cluster, whose address mapa gives.",
+        "mbar": "An mbarrier in the same block as a, which waits for the bytes (expect_tx).",
+    },
 )
 
 st_async_release = instruction(

@@ -135,7 +135,12 @@ atom_cas = instruction(
         Since("8.3", "sm_90+", when=".type in .b128"),
         Since("8.4", when=".type in .b128 and .scope in .sys"),
     ),
-    meaning=_MEANING,
+    meaning={
+        **_MEANING,
+        "d": "What was there before; it equals b where c was written.",
+        "b": "What is looked for.",
+        "c": "What is written where b is found.",
+    },
 )
 
 atom_exch = instruction(

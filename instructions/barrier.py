@@ -25,6 +25,10 @@ _MEANING = {
     ".aligned": "All threads of the warp execute this very instruction.",
     ".u32": "The count's type.",
     ".pred": "The result is a predicate.",
+    "a": "The barrier's number, 0 to 15.",
+    "b": "Threads that take part, a multiple of 32; left out, all of the block.",
+    "n": "Threads that take part, a multiple of 32: those that arrive and those that wait.",
+    "c": "The thread's predicate.",
 }
 
 bar = instruction(

@@ -285,5 +285,6 @@ cp_async_bulk_wait_group = instruction(
     meaning={
         ".wait_group": "Waits for the older groups.",
         ".read": "Waits only until the sources are read, so that shared memory may be written again.",
+        "n": "Groups that may still be under way, the youngest ones; 0 waits for all.",
     },
 )

@@ -173,5 +173,10 @@ createpolicy = instruction(
         ".fabric": "For bytes of a logical endpoint of the fabric.",
         ".fractional": "The primary priority is for this part of the accesses, above 0 and at most 1; left out, for all.",
         ".cvt": "From an access property of the CUDA run-time library.",
+        "a": "Where the bytes of the primary priority begin.",
+        "primary_size": "Bytes of the primary priority, at most total_size.",
+        "total_size": "Bytes that the policy speaks of; it is undefined beyond them.",
+        "fraction": "The part of the accesses with the primary priority: above 0, at most 1; left out, 1. The hardware picks which.",
+        "access_property": "The 64 bits of a cuda::access_property.",
     },
 )

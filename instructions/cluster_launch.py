@@ -25,6 +25,8 @@ try_cancel = instruction(
         ".mbarrier::complete_tx::bytes": "Counts the 16 bytes of the answer as arrived at the mbarrier.",
         ".multicast::cluster::all": "The answer, and the signal, go to the same offset in the shared memory of every block of the cluster.",
         ".b128": "The answer: 16 bytes that query_cancel reads.",
+        "addr": "Where the answer goes.",
+        "mbar": "The mbarrier that is told of the answer: 16 bytes that were announced by expect_tx, in each block that receives it.",
     },
 )
 
@@ -50,5 +52,7 @@ query_cancel = instruction(
         ".get_first_ctaid": "x, y and z of its first block; the fourth element is anything. Undefined where none was cancelled.",
         ".dimension": "x, y or z of its first block. Undefined where none was cancelled.",
         ".b128": "The answer, loaded from shared memory.",
+        "pred": "Whether a cluster was cancelled; if so its work is the block's to do.",
+        "response": "The answer, as ld.shared.b128 loads it once the mbarrier's phase has completed.",
     },
 )

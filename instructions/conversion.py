@@ -172,7 +172,7 @@ cvt_halves = instruction(
         Since("8.7", _STOCHASTIC, when=".rs"),
         _POSITIVE_ZERO,
     ),
-    meaning=_MEANING,
+    meaning={**_MEANING, "a": "Becomes the upper half.", "b": "Becomes the lower half."},
 )
 
 cvt_narrow = instruction(
@@ -218,7 +218,15 @@ cvt_narrow = instruction(
         Since("9.4", _RUBIN, when=".scaled::n1::ue8m0"),
         _POSITIVE_ZERO,
     ),
-    meaning={**_MEANING, ".halves": "A pair of 16-bit floats as the source."},
+    meaning={
+        **_MEANING,
+        ".halves": "A pair of 16-bit floats as the source.",
+        "a": "Goes on top.",
+        "b": "Goes to the bottom.",
+        "h": "A pair, whose upper half goes on top.",
+        "scale": "Two exponents of a power of two plus 127, that of the upper value on top.",
+        "one": "The exponent of a power of two, plus 127.",
+    },
 )
 
 cvt_widen = instruction(
@@ -240,7 +248,11 @@ cvt_widen = instruction(
         Since("9.2", _NARROW, when=".bf16x2 and not .atype in .s2f6x2"),
         Since("9.1", _FIXED_POINT, when=".atype in .s2f6x2"),
     ),
-    meaning=_MEANING,
+    meaning={
+        **_MEANING,
+        "a": "Two values, that of the upper half of the result on top.",
+        "scale": "Two exponents of a power of two plus 127, that of the upper value on top.",
+    },
 )
 
 cvt_exponent = instruction(
@@ -262,7 +274,13 @@ cvt_exponent = instruction(
         "e": source("ue8m0x2", immediate=False),
     },
     since=(Since("8.6", _NARROW),),
-    meaning=_MEANING,
+    meaning={
+        **_MEANING,
+        "a": "Goes on top.",
+        "b": "Goes to the bottom.",
+        "h": "A pair, whose upper half goes on top.",
+        "e": "Two exponents of a power of two, plus 127; 255 is NaN.",
+    },
 )
 
 cvt_four = instruction(
@@ -279,7 +297,7 @@ cvt_four = instruction(
     """,
     operands={"d": out(".dtype"), "four": source(".atype", vector=4), "rbits": source("b32", immediate=False, exact=True)},
     since=(Since("8.7", _STOCHASTIC),),
-    meaning=_MEANING,
+    meaning={**_MEANING, "four": "From the top down."},
 )
 
 cvt_pack = instruction(
@@ -302,5 +320,8 @@ cvt_pack = instruction(
         ".sat": "Clamps to the range of the result.",
         ".dtype16": "The type of each result; the two fill the register.",
         ".dtype": "The type of each result; the two take the low bits, and c moves up by as much.",
+        "a": "The upper of the two.",
+        "b": "The lower of the two.",
+        "c": "What goes above them, its upper bits lost: a result of the same, or 0.",
     },
 )

@@ -157,6 +157,8 @@ mapa = instruction(
         ".space": "What the addresses are; left out, both are generic.",
         ".shared::cluster": "Addresses in the cluster's window of shared memory.",
         ".type": "The width of the addresses.",
+        "a": "A variable, or an address in shared memory of the thread's own block.",
+        "b": "The rank of the block in the cluster, as %cluster_ctarank counts.",
     },
 )
 

@@ -295,6 +295,11 @@ fns = instruction(
     """,
     operands={"d": out("b32"), "mask": source("b32"), "base": source("b32"), "offset": source("s32")},
     since=(Since("6.0"),),
+    meaning={
+        "mask": "The bits.",
+        "base": "Where the search begins, 0 to 31.",
+        "offset": "Which one bit: 1 the first at base or above, 2 the next; -1 the first at base or below; 0 base itself, if it is one.",
+    },
 )
 
 brev = instruction(

@@ -106,6 +106,10 @@ lop3 = instruction(
         ".BoolOp": "Also writes p: whether the result is not zero, combined with q.",
         ".or": "(result != 0) OR q.",
         ".and": "(result != 0) AND q.",
+        "a": "0xF0 in the table.",
+        "b": "0xCC in the table.",
+        "c": "0xAA in the table.",
+        "p": "(d != 0) combined with q.",
     },
 )
 

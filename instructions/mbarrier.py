@@ -65,7 +65,12 @@ mbarrier_init = instruction(
     },
     since=(Since("7.0", "sm_80+"), *_PLACE, _NEW_LAYOUT),
     issuer="one",
-    meaning={**_PLACES, **_LAYOUTS},
+    meaning={
+        **_PLACES,
+        **_LAYOUTS,
+        "count": "Arrivals that complete a phase.",
+        "few": "Arrivals that complete a phase.",
+    },
 )
 
 mbarrier_inval = instruction(

@@ -80,7 +80,13 @@ mov_pack = instruction(
         Rule("four parts need at least 32 bits", when="four", need="not .packed in .b16"),
     ),
     since=(Since("8.3", when=".packed in .b128"),),
-    meaning={".packed": "The width of the packed side; the parts together are as wide."},
+    meaning={
+        ".packed": "The width of the packed side; the parts together are as wide.",
+        "halves": "The lower half, then the upper one.",
+        "quarters": "Four parts from the lowest up.",
+        "low_high": "The lower half, then the upper one.",
+        "four": "Four parts from the lowest up.",
+    },
 )
 
 prmt = instruction(
@@ -92,12 +98,16 @@ prmt = instruction(
     operands={"d": out("b32"), "a": source("b32"), "b": source("b32"), "c": source("b32")},
     meaning={
         ".mode": "A fixed pattern that the low two bits of c select; left out, c's four nibbles name a byte each, bit 3 its sign.",
-        ".f4e": "Four bytes upward from the selected one.",
-        ".b4e": "Four bytes downward from the selected one.",
+        ".f4e": "Four bytes upward from the selected one: byte i of d is byte n + i.",
+        ".b4e": "Four bytes downward from the selected one: byte i of d is byte n - i, counted around eight.",
         ".rc8": "The selected byte four times.",
-        ".ecl": "The bytes from the selected one to the left, edge-clamped.",
-        ".ecr": "The bytes from the selected one to the right, edge-clamped.",
-        ".rc16": "The selected 16-bit half twice.",
+        ".ecl": "The bytes of a, none below the selected one: byte i of d is byte max(i, n).",
+        ".ecr": "The bytes of a, none above the selected one: byte i of d is byte min(i, n).",
+        ".rc16": "One 16-bit half of a twice: the upper one where n is odd.",
+        "a": "Bytes 0 to 3, from the lowest up.",
+        "b": "Bytes 4 to 7, from the lowest up.",
+        "c": "Without a mode, bits 4i to 4i + 2 are the number of byte i of d, and bit 4i + 3 fills it with that byte's sign: 0x3210 "
+        "gives a, 0x0123 turns its bytes around. With one, bits 0 and 1 are n.",
     },
 )
 

@@ -8,8 +8,10 @@ _MATRIX_A = "The descriptor of matrix A in shared memory."
 _MATRIX_B = "The descriptor of matrix B in shared memory, written columns by k."
 _SIGN = "1, or -1 to negate {}."
 _TRANSPOSED = "1 where {} lies along its rows or columns (MN-major) instead of along k; 16-bit types alone."
-_SCALES = "Scale factors of {} in tensor memory, one for each block of k."
-_SELECTOR = "Which byte of the scale register counts, and which lanes of four give it: two constants."
+_SCALES = (
+    "Scale factors of {}, bytes in tensor memory: row 32q + i (of B, a column of the product) has lane i of column q, a byte for each "
+    "block of k; and the same in lanes 32 + i, 64 + i and 96 + i."
+)
 
 OPERANDS = {
     "cache_policy": "An L2 eviction policy that createpolicy made.",
@@ -19,7 +21,7 @@ OPERANDS = {
     "a_desc": _MATRIX_A,
     "b_desc": _MATRIX_B,
     "a_tmem": "The address of matrix A in tensor memory.",
-    "d_tmem": "The address of the accumulators in tensor memory: lane in bits 16-31, column in bits 0-15.",
+    "d_tmem": "The address of the accumulators in tensor memory: lane in bits 16-31, column in bits 0-15; 128 rows are a lane each.",
     "taddr": "An address in tensor memory: lane in bits 16-31, column in bits 0-15.",
     "scale_d": "False to start from zero: D = A x B; true to add: D = A x B + D.",
     "enable_input_d": "False to start from zero: D = A x B; true to add: D = A x B + D.",
@@ -43,8 +45,8 @@ OPERANDS = {
     # mma
     "scale_a": "Scale factors of A, bytes of a register of the lanes that the selector names.",
     "scale_b": "Scale factors of B, bytes of a register of the lanes that the selector names.",
-    "selector_a": _SELECTOR,
-    "selector_b": _SELECTOR,
+    "selector_a": "{byte, pair}: the scales of row g begin at that byte of lane 4g + 2 * pair, those of row g + 8 in the lane behind it.",
+    "selector_b": "{byte, lane}: the scales of column g begin at that byte of lane 4g + lane.",
     "selector": "Which lanes of every four give the metadata.",
     "stride": "Elements from one row (or column) of the matrix in memory to the next.",
     # copies
@@ -62,11 +64,24 @@ OPERANDS = {
     "wide_mask": "The blocks of the cluster that receive it, bit i for rank i.",
     "tensor_map": "The generic address of a tensor map of 128 bytes.",
     "tensor_coords": "Where the box begins, innermost coordinate first; outside the tensor zeros are read and nothing is written.",
-    "im2col_info": "How far the box's pixels lie from where the filter begins.",
+    "im2col_info": "How far the box's pixels lie from where the filter begins: w, then h and d where the tensor has them; with .im2col::w "
+    "the halo along w, then the offset.",
     "ignore_bytes_left": "Bytes at the beginning that are not copied.",
     "ignore_bytes_right": "Bytes at the end that are not copied.",
+    "global_address": "Where the tensor begins in global memory, instead of where its map says.",
+    "tensor_size": "The tensor's extents, a byte each, innermost first.",
+    "lower_strides": "Bits 0 to 31 of each stride in 16 bytes, that of dimension 1 first.",
+    "upper_strides": "Bits 32 to 35 of each stride, four bits each.",
+    "endpoint": "The logical endpoint of the fabric.",
+    "offset": "Bytes into what the endpoint stands for.",
+    "counter": "A counter of the endpoint that is told.",
     # mbarriers
     "addr": "The object in memory.",
+    "every": "An mbarrier; the one at the same offset in each block of the mask is meant.",
+    "remote": "An mbarrier of any block of the cluster, whose address mapa gives.",
+    "_": "No state is returned.",
+    "report_predicate": "Whether a copy has reported anything.",
+    "report_value": "What copies have reported.",
     "count": "Arrivals.",
     "tx_count": "Bytes that are to arrive before the phase completes.",
     "state": "The phase in which the thread arrived, as mbarrier.arrive gives it.",

@@ -15,6 +15,11 @@ _SPARSE = {
     ".spvariant": "How the metadata in e orders the elements that are kept.",
     ".sp": "a is sparse; on newer targets the ordered form is the fast one.",
     ".sp::ordered_metadata": "a is sparse, and the positions in the metadata ascend.",
+    "e": "Metadata: four bits for four elements of a row, two bits for the place of each one that is kept; .s4 and .u4 are kept in pairs; "
+    "for .tf32 four bits for two elements, 0b0100 for the first and 0b1110 for the second. Lanes 4g to 4g + 3 tell of rows g and g + 8. "
+    "Of types of 16 bits and more, a word has four times four bits of row g and above them those of row g + 8; of others eight of row g, "
+    "and the next lane's those of row g + 8.",
+    "selector": "Which lanes of every four give the metadata: the number of the one, or of the pair; 0 where all do.",
 }
 _VARIANT = ".spvariant = { .sp{::ordered_metadata} };"
 

@@ -172,8 +172,11 @@ tcgen05_ld_red = instruction(
                 "16, 2 if .shape4 else 32", "S[(16, 2) : (1@laneid, 16@laneid)] if .shape4 else S[32 : 1@laneid]", element="b32"
             ),
             "taddr": Atom(
-                _REDUCED_SHAPE, "S[(16, 2, num) : (LANE, split, 1)] if .shape4 else S[(32, num) : (LANE, 1)]", element="b32",
-                place="lanes", starts="32 * w; 32 * w + 16 if .shape4 else 32 * w",
+                _REDUCED_SHAPE,
+                "S[(16, 2, num) : (LANE, split, 1)] if .shape4 else S[(32, num) : (LANE, 1)]",
+                element="b32",
+                place="lanes",
+                starts="32 * w; 32 * w + 16 if .shape4 else 32 * w",
             ),
         },
         names="num = .num",
@@ -396,6 +399,8 @@ _SCALE_SINCE = (
 )
 _MEANING = {
     **_GROUP,
+    ".mma": "Starts the product; one thread issues it for all. tcgen05.commit has an mbarrier told when it is done; whoever has waited for "
+    "that begins with tcgen05.fence::after_thread_sync.",
     ".kind": "The types of A and B; the instruction descriptor idesc says which of them, the shape and more.",
     ".kind::f16": "16-bit floats.",
     ".kind::tf32": "tf32.",
@@ -406,9 +411,9 @@ _MEANING = {
     ".kind::mxf4nvf4": "4-bit floats with scales for 16 or 32 elements.",
     ".block_scale": "A and B are multiplied by scales in tensor memory first.",
     ".scale_vectorsize": "How many elements of a row share a scale.",
-    ".scale_vec::1X": "One scale for a row of the instruction's A.",
-    ".scale_vec::2X": "Two.",
-    ".scale_vec::4X": "Four.",
+    ".scale_vec::1X": "One scale for each row of the instruction's A and each column of its B.",
+    ".scale_vec::2X": "Two scales for each row of the instruction's A and each column of its B.",
+    ".scale_vec::4X": "Four scales for each row of the instruction's A and each column of its B.",
     ".block16": "One scale for 16 elements.",
     ".block32": "One scale for 32 elements.",
     ".ashift": "Row i of A is taken from row i + 1, but for the last one.",

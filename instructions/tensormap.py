@@ -53,6 +53,7 @@ tensormap_replace = instruction(
         Since("8.8", "sm_103a sm_107a", when="swizzle_96"),
     ),
     meaning={
+        ".replace": "Copies see the change once tensormap.cp_fenceproxy, or fence.proxy.tensormap::generic, has made it known.",
         ".tile": "A map for tensor copies in tile mode.",
         ".ss": "Where the tensor map lies; left out, the address is generic.",
         ".global": "Global memory.",
@@ -73,6 +74,16 @@ tensormap_replace = instruction(
         ".swizzle_atomicity": "0: 16 bytes; 1: 32 bytes; 2: 32 bytes with 8-byte flip; 3: 64 bytes.",
         ".fill_mode": "What lies outside of the tensor: 0: zeros; 1: NaN.",
         ".type": "The width of the field.",
+        "addr": "A tensor map: 128 bytes, as the driver encoded it.",
+        "ord": "The dimension, 0 the innermost; of strides, 0 is that of dimension 1, as dimension 0 has none.",
+        "new_val": "An address in global memory, a number of elements, the bytes of a stride, or the dimensions less one.",
+        "element_type": "A code of .elemtype.",
+        "packed_type": "A code of .elemtype.",
+        "interleave": "A code of .interleave_layout.",
+        "swizzle": "A code of .swizzle_mode.",
+        "swizzle_96": "A code of .swizzle_mode.",
+        "atomicity": "A code of .swizzle_atomicity.",
+        "fill": "A code of .fill_mode.",
     },
 )  # fmt: skip
 

@@ -41,6 +41,14 @@ _SAMPLES = {
     "f": source("f32"),
 }
 _PREDICATE = Since("7.1", when="p")
+_SAMPLES_MEANING = {
+    "p": "Whether the data is resident in memory; where it is not, d is zeros.",
+    "a": "The texture.",
+    "b": "The sampler, where .target says texmode_independent; else the texture has one.",
+    "c": "The coordinates, as the geometry lists them: numbers of elements, or from 0 to 1 where the texture is normalized.",
+    "e": "Elements that are added to the coordinates, each -8 to 7.",
+    "f": "The depth that what is read is compared with; results are then 0 to 1.",
+}
 
 tex = instruction(
     "tex",
@@ -78,6 +86,7 @@ tex = instruction(
         ".f16x2": "Two halves a register.",
         ".dtype": "The type of the components.",
         ".ctype": "The type of the coordinates.",
+        **_SAMPLES_MEANING,
     },
 )
 
@@ -107,6 +116,7 @@ tld4 = instruction(
         **{name: _GEOMETRY[name] for name in (".geom", ".2d", ".a2d", ".cube", ".acube")},
         ".v4": "Four elements.",
         ".dtype": "The type of the component.",
+        **_SAMPLES_MEANING,
     },
 )
 

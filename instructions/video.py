@@ -19,6 +19,12 @@ _OF = {
     ".atype": "The type of a, or of the part of it.",
     ".btype": "The type of b, or of the part of it.",
 }
+_PARTS_MEANING = {
+    "d": "With .dsel, the part of it that takes the result; the rest of it is c's.",
+    "a": "All of it; or with .asel a byte or a half of it, extended as its type says.",
+    "b": "All of it; or with .bsel a byte or a half of it, extended as its type says.",
+    "c": "What the second step takes, or what the rest of d is.",
+}
 _COMPARES = {name: COMPARE[name] for name in (".eq", ".ne", ".lt", ".le", ".gt", ".ge")}
 _COMPARISON = {".cmp": "The comparison, whose outcome is 1 or 0.", **_COMPARES}
 _SCALARS = {
@@ -42,7 +48,7 @@ def _scalar(name: str, summary: str) -> Entry:
         """,
         choices=f"{_TYPES} .op2 = {{ .add, .min, .max }};",
         operands=_SCALARS,
-        meaning={**_OF, **_SAT, **_SECOND},
+        meaning={**_OF, **_SAT, **_SECOND, **_PARTS_MEANING},
     )
 
 
@@ -75,6 +81,7 @@ def _shift(name: str, summary: str) -> Entry:
             ".atype": _OF[".atype"],
             **_SAT,
             **_SECOND,
+            **_PARTS_MEANING,
             ".mode": "What happens to an amount past the width.",
             ".clamp": "An amount above 32 counts as 32.",
             ".wrap": "The amount is taken modulo 32.",
@@ -104,6 +111,9 @@ vmad = instruction(
         ".atype": _OF[".atype"],
         ".btype": _OF[".btype"],
         **_SAT,
+        "a": _PARTS_MEANING["a"],
+        "b": _PARTS_MEANING["b"],
+        "c": "Is added to the product.",
         ".po": "Adds one more, as an average that is rounded up needs.",
         ".scale": "How far the sum is shifted right.",
     },
@@ -125,7 +135,7 @@ vset = instruction(
         .op2 = { .add, .min, .max };
     """,
     operands={**_SCALARS, "d": out("u32", selector=_PARTS), "c": source("u32")},
-    meaning={".atype": _OF[".atype"], ".btype": _OF[".btype"], **_COMPARISON, **_SECOND},
+    meaning={".atype": _OF[".atype"], ".btype": _OF[".btype"], **_COMPARISON, **_SECOND, **_PARTS_MEANING},
 )
 
 # ---- two halves or four bytes at once ---------------------------------------------------------------------------------
@@ -148,6 +158,19 @@ def _simd_operands(count: int, of: str) -> dict[str, Operand]:
     }
 
 
+def _simd_meaning(count: int) -> dict[str, str]:
+    """What masks and selectors mean."""
+    letter, low, high = ("h", "10", "32") if count == 2 else ("b", "3210", "7654")
+    of = _WIDTHS[count]
+    picks = f"The selector has a digit for each {of} of the result, the highest first: 0 to {count - 1} are those of a, {count} and up of b"
+    return {
+        "d": f"The mask names what takes results, all where left out; each other {of} is c's.",
+        "a": f"{picks}; left out, .{letter}{low}.",
+        "b": f"{picks}; left out, .{letter}{high}.",
+        "c": "What is not written is this; with .add, what results are added to.",
+    }
+
+
 def _simd(name: str, does: str) -> Entry:
     count = int(name[-1])
     return instruction(
@@ -166,6 +189,7 @@ def _simd(name: str, does: str) -> Entry:
             ".btype": "Whether parts of b are signed.",
             **_SAT,
             **_SIMD_ADD,
+            **_simd_meaning(count),
         },
     )
 
@@ -191,6 +215,7 @@ def _simd_set(name: str) -> Entry:
             ".btype": "Whether parts of b are signed.",
             **_COMPARISON,
             **_SIMD_ADD,
+            **_simd_meaning(count),
         },
     )
 

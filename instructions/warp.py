@@ -31,6 +31,10 @@ shfl_sync = instruction(
         ".down": "The thread b lanes above.",
         ".bfly": "The thread whose lane number differs in the bits of b.",
         ".idx": "The thread of lane b.",
+        "p": "Whether the lane that is read lies in the thread's segment; where it does not, d is the thread's own a.",
+        "b": "A distance, a mask of lane bits to flip, or a lane, as the mode says; bits 0 to 4 count.",
+        "c": "Bits 0 to 4: the last lane that may be read (.up: the first). Bits 8 to 12: lane bits that stay the thread's own. "
+        "For the whole warp 0 with .up, else 31; in segments of w lanes add (32 - w) << 8.",
     },
 )
 
@@ -83,6 +87,7 @@ match_sync = instruction(
         ".any": "The mask of the lanes whose value equals that of the executing thread.",
         ".all": "membermask where all values are equal, which makes p true, and else 0.",
         ".type": "What is compared.",
+        "p": "Whether all values are equal.",
     },
 )
 

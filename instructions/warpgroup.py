@@ -41,7 +41,8 @@ def _matrices(d: str, a: str, *, selectors: int = 1) -> dict[str, Operand]:
 
 
 _MEANING = {
-    ".mma_async": "Starts D = A x B + D; D and registers of A are not to be touched until wgmma.wait_group has covered it.",
+    ".mma_async": "Starts D = A x B + D, behind a wgmma.fence where registers were written. D and registers of A are not to be touched "
+    "until wgmma.commit_group and wgmma.wait_group have covered it.",
     ".sync": "Waits until all threads of the warp have come here.",
     ".aligned": "All threads of the warpgroup execute this very instruction.",
     ".sp": "Half of A's elements are zero and not stored; sp_meta tells which ones are.",

@@ -34,12 +34,21 @@ class Qualifier(NamedTuple):
         What that does; where it is left out, what the position is for.
     others : tuple of str
         What could stand there instead, everything else staying as it is; an empty text means that it can be left out.
+    position : str
+        What the position is for, where `meaning` is about the value.
+    each : tuple of (str, str)
+        Where it is left out, what the values do that could stand there.
+    beside : str
+        Where it is left out, the qualifier without which nothing can stand there.
     """
 
     name: str
     value: str
     meaning: str
     others: tuple[str, ...]
+    position: str
+    each: tuple[tuple[str, str], ...]
+    beside: str
 
 
 class OperandFacts(NamedTuple):
@@ -192,9 +201,11 @@ def _qualifiers(matches: list[Match]) -> tuple[Qualifier, ...]:
     """Those of the first reading, and what further readings could add."""
     found: dict[str, Qualifier] = {}
     for match in matches:
-        for name, values, optional in _positions(match.form.elements):
+        positions = tuple(_positions(match.form.elements))
+        for name, values, optional in positions:
             if name not in found:
-                found[name] = _qualifier(match, name, values, optional)
+                absent = name not in match.bindings
+                found[name] = _absent(match, name, values, positions) if absent else _chosen(match, name, values, optional)
     return tuple(found.values())
 
 
@@ -209,15 +220,28 @@ def _positions(elements: tuple[Element, ...], optional: bool = False) -> Iterato
             yield from _positions(element.elements, True)
 
 
-def _qualifier(match: Match, name: str, values: tuple[str, ...], optional: bool) -> Qualifier:
-    bound = match.bindings
-    value = str(bound[name]) if name in bound else ""
+def _chosen(match: Match, name: str, values: tuple[str, ...], optional: bool) -> Qualifier:
+    """A position that the opcode fills."""
+    bound, meaning = match.bindings, match.entry.meaning
+    value = str(bound[name])
     others = [one for one in values if one != value and _goes({**bound, name: one}, match.entry)]
-    if optional and value and _goes({key: one for key, one in bound.items() if key != name}, match.entry):
+    if optional and _goes({key: one for key, one in bound.items() if key != name}, match.entry):
         others.append("")
-    meaning = match.entry.meaning
-    said = meaning.get(value) or meaning.get(name, "") if value else meaning.get(name) or meaning.get(values[0], "")
-    return Qualifier(name, value, said, tuple(others))
+    said, position = meaning.get(value, ""), meaning.get(name, "")
+    return Qualifier(name, value, said or position, tuple(others), position if said not in ("", position) else "", (), "")
+
+
+def _absent(match: Match, name: str, values: tuple[str, ...], positions: tuple[tuple[str, tuple[str, ...], bool], ...]) -> Qualifier:
+    """A position that the opcode leaves out: what could be added there, alone or else together with one other."""
+    bound, meaning = match.bindings, match.entry.meaning
+    beside = ""
+    others = tuple(one for one in values if _goes({**bound, name: one}, match.entry))
+    for other, theirs, _ in positions:
+        if not others and other not in bound and other != name:
+            others = tuple(one for one in values if any(_goes({**bound, name: one, other: its}, match.entry) for its in theirs))
+            beside = other if others else ""
+    each = tuple((one, meaning[one]) for one in others if one in meaning and one != name)
+    return Qualifier(name, "", meaning.get(name) or meaning.get(values[0], ""), others, "", each if name in meaning else (), beside)
 
 
 def _goes(bindings: Mapping[str, str | bool], entry: Entry) -> bool:

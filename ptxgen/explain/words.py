@@ -42,7 +42,7 @@ def _explanation(answer: Explanation) -> Iterator[str]:
     chosen = [one for one in answer.qualifiers if one.value]
     added = [one for one in answer.qualifiers if not one.value and one.others]
     yield from _section("qualifiers", [line for one in chosen for line in _chosen(one)])
-    yield from _section("could be added", [f"{' '.join(one.others)}{f': {one.meaning}' if one.meaning else ''}" for one in added])
+    yield from _section("could be added", [line for one in added for line in _addable(one)])
     yield from _section("operands", [_operand(one) for one in answer.operands])
     yield from _section("where their elements are", [f"{one.name}: {one.holds}" for one in answer.operands if one.holds])
     yield from _section("rules", [f"{one.says} (PTX ISA {one.section})" for one in answer.rules])
@@ -74,11 +74,20 @@ def _wrapped(text: str, indent: str) -> list[str]:
 def _chosen(one: Qualifier) -> Iterator[str]:
     """The value, what it does, and what else could stand there."""
     yield one.value + (f": {one.meaning}" if one.meaning else "")
+    if one.position:
+        yield f"  {one.name}: {one.position}"
     others = [other for other in one.others if other]
     if others:
         yield f"  instead: {' '.join(others)}{', or nothing' if '' in one.others else ''}"
     elif "" in one.others:
         yield "  may be left out"
+
+
+def _addable(one: Qualifier) -> Iterator[str]:
+    """The values that could be added, what the position is for, and what each of them does."""
+    beside = f" (together with {one.beside})" if one.beside else ""
+    yield f"{' '.join(one.others)}{beside}{f': {one.meaning}' if one.meaning else ''}"
+    yield from (f"  {value}: {meaning}" for value, meaning in one.each)
 
 
 def _operand(one: OperandFacts) -> str:
