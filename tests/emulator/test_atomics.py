@@ -13,7 +13,6 @@ from ptxgen.assemble.tools import find_tool
 from ptxgen.emulator import EmulationResult, emulate
 from ptxgen.text import read
 from tests.emulator.atomic_forms import PLACE, THREADS, Update, array, expected, same, text, updates
-from tests.emulator.test_gpu_bits import context, on_gpu  # noqa: F401
 
 SEEDS = range(4)
 UPDATES = list(updates())
@@ -46,22 +45,6 @@ def test_an_update_gives_what_the_numbers_give(operation: str) -> None:
             wrong.append(f"{update.match.opcode}: {len(threads)} threads, {found[:, threads[0]]} instead of {wanted[:, threads[0]]}")
     assert not wrong, "\n".join(wrong)
 
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("operation", OPERATIONS)
-def test_an_update_gives_the_gpus_bits(context: None, operation: str) -> None:  # noqa: F811
-    """Each thread's place and old value; a GPU's atomic units make the same NaN."""
-    several = text(chosen(operation))
-    module = read(several)
-    wrong = []
-    for number, update in enumerate(chosen(operation)):
-        found, wanted = array(update), array(update)
-        on_gpu(several, f"k{number}", [wanted], threads=THREADS)
-        emulate(module, f"k{number}", grid=1, block=THREADS, arguments=[found]).raise_for_reports()
-        threads = np.flatnonzero((found != wanted).any(axis=(0, 2)))
-        if len(threads):
-            wrong.append(f"{update.match.opcode}: {len(threads)} threads, {found[:, threads[0]]} here, {wanted[:, threads[0]]} there")
-    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.skipif(find_tool("ptxas") is None, reason="needs ptxas: pip install 'ptxgen[asm]'")
