@@ -12,7 +12,7 @@ from ptxgen.instructions.grammar import Slot, broken_rules
 from ptxgen.instructions.language import Operand
 from ptxgen.instructions.marks import MARK_RULE, NO_MARKS, mark_problem
 from ptxgen.instructions.registry import Match, lookup
-from ptxgen.instructions.special import SPECIAL, is_special, special_register
+from ptxgen.instructions.special import SPECIAL, SpecialRegister, is_special, special_register
 from ptxgen.instructions.types import Type
 
 __all__ = ["NAMED", "SETTINGS", "Checked", "Given", "allowed_values", "check", "check_as", "fits", "has_constants"]
@@ -364,8 +364,10 @@ def _opaque_problem(one: Given, demanded: Type) -> str:
 
 
 def _vector_problem(match: Match, contract: Operand, one: Given, count: int) -> str:
-    if one.kind == "register" and count == 4 and match.allows(contract.special) and one.text in SPECIAL:
-        return ""  # all of %tid at once
+    if one.kind == "register" and count == 4 and match.allows(contract.special) and one.text in SPECIAL and SPECIAL[one.text].components:
+        whole, demanded = SPECIAL[one.text], match.type(contract.type)  # all of %tid at once
+        fitting = _reads(whole, demanded) if contract.vector != 4 else fits(whole.type, demanded)
+        return "" if fitting else f"{one.text} is a vector of .{whole.type.name} where the instruction takes .{demanded.name}"
     if one.kind != "vector":
         if count == 1:
             return f"{one.text} stands where the instruction takes one register in braces"
@@ -425,6 +427,11 @@ def _scalar_problem(match: Match, contract: Operand, one: Given, index: int = 0)
     return ""
 
 
+def _reads(special: SpecialRegister, demanded: Type) -> bool:
+    """Whether a value of this type can be read from a special register, or from a component of it."""
+    return fits(special.type, demanded) or (special.narrow and 16 <= demanded.bits < special.type.bits and not demanded.is_float)
+
+
 def _special_problem(match: Match, contract: Operand, one: Given, demanded: Type) -> str:
     """A special register (ISA chapter 10) where a register stands."""
     special, component = special_register(one.text)
@@ -434,7 +441,7 @@ def _special_problem(match: Match, contract: Operand, one: Given, demanded: Type
         return f"{one.text} is a special register, which only mov and a cvt between integers read; mov it into a register first"
     if special.components and not component:
         return f"{one.text} is a vector where the instruction takes one value; name a component, such as {one.text}.x"
-    if fits(special.type, demanded) or (special.narrow and 16 <= demanded.bits < special.type.bits and not demanded.is_float):
+    if _reads(special, demanded):
         return ""
     return f"{one.text} is .{special.type.name} where the instruction takes .{demanded.name}"
 
