@@ -54,8 +54,8 @@ _ROUNDS = (
 _SAME = " or ".join(f".dtype in {one} and .atype in {one}" for one in _FLOATS.split())
 _NO_BF16 = "not .dtype in .bf16 and not .atype in .bf16"
 
-# ptxas 13.5 trips over a wide register below cvt.{rz,rm,rp}.ftz.sat.f32.f64 ("Arguments mismatch for instruction 'mov'").
-_WIDE_RESULT = " or ".join(f"{_NO_BF16} and {one}" for one in ("not .sat", "not .ftz", "not .atype in .f64", ".frnd in .rn"))
+# ptxas 13.5 trips over a wide register below cvt.{rz,rm,rp}.ftz.f32.f64 ("Arguments mismatch for instruction 'mov'").
+_WIDE_RESULT = " or ".join(f"{_NO_BF16} and {one}" for one in ("not .ftz", "not .atype in .f64", ".frnd in .rn"))
 
 cvt = instruction(
     "cvt",
