@@ -128,7 +128,8 @@ atom_cas = instruction(
         {_CHOICES}
         .type = {{ .b16, .b32, .b64, .b128 }};
     """,
-    operands={"d": _OLD, "a": _MEMORY, "b": _VALUE, "c": _VALUE},
+    # ptxas 13.0 and 13.5 crash on a constant c of 128 bits.
+    operands={"d": _OLD, "a": _MEMORY, "b": _VALUE, "c": source(".type", immediate=".type not in .b128")},
     since=(
         *_SINCE,
         Since("6.3", when=".type in .b16"),

@@ -99,9 +99,23 @@ def _of_floats(operation: str, of: Type, keeps_subnormals: bool) -> Combination:
     if of.name in ("f16", "bf16"):
         return _alike(dtype, numerics.half_op("add", of.name))
     exact = numerics.float_op("add", of.name)
-    if keeps_subnormals or of.name == "f64":
+    if of.name == "f64":
+        return Combination(dtype, _keeping_nans(exact), lambda there, value: exact(value, there))
+    if keeps_subnormals:
         return _alike(dtype, exact)
     return Combination(dtype, numerics.float_op("add", of.name, ftz=True), exact)
+
+
+def _keeping_nans(exact: Step) -> Step:
+    """The adder of global memory, as seen on sm_90: NaN passes as it is, signalling or not, the operand's before the memory's.
+
+    (In shared memory a loop of instructions adds: the memory's NaN passes before the operand's, made quiet.)
+    """
+
+    def add(there: Array, value: Array) -> Array:
+        return np.where(value != value, value, np.where(there != there, there, exact(there, value)))
+
+    return add
 
 
 def combine(

@@ -9,6 +9,7 @@ import numpy as np
 from ptxgen.instructions.types import Type
 from tests.differential.approximate import approximated, measure
 from tests.differential.drawing import Values
+from tests.differential.explained import explanation
 from tests.differential.running import Batch, Results
 from tests.differential.sections import GROUP, Leaf, Section
 
@@ -16,12 +17,16 @@ __all__ = ["Judged", "judged"]
 
 
 class Judged(NamedTuple):
-    """A case: values compared, threads that differ, the simplest of them, and the largest error for each of the ISA's bounds."""
+    """A case: values compared, threads that differ, the simplest of them, and the largest error for each of the ISA's bounds.
+
+    `reason` is the pattern of `explained.EXPLAINED` that explains all of them, or None; then the example is one that nothing explains.
+    """
 
     values: int
     differ: int
     example: dict[str, Any] | None
     errors: dict[str, tuple[float, float, str]]
+    reason: str | None = None
 
 
 def judged(batch: Batch, mine: Results, gpus: Results) -> list[Judged]:
@@ -45,9 +50,12 @@ def _section(section: Section, batch: Batch, mine: Results, gpus: Results) -> Ju
             wrong |= (here != there).any(0)
     if section.cell is not None:
         wrong |= (mine.cells[section.cell] != gpus.cells[section.cell]).any(1)
-    differ = int(wrong.sum())
-    example = _example(section, batch, mine, gpus, wrong) if differ else None
-    return Judged(count * max(1, len(section.outputs) + (section.cell is not None)), differ, example, errors)
+    values = count * max(1, len(section.outputs) + (section.cell is not None))
+    if not wrong.any():
+        return Judged(values, 0, None, errors)
+    reason, wrong = explanation(section, batch, gpus, wrong)
+    example = _example(section, batch, mine, gpus, wrong)
+    return Judged(values, int(wrong.sum()), example, errors, reason.pattern if reason is not None else None)
 
 
 def _sorted(columns: Values) -> Values:

@@ -17,7 +17,7 @@ from ptxgen.instructions.targets import Version
 from tests.differential.approximate import approximated
 from tests.differential.catalogue import LEFT_OUT, Case
 from tests.differential.comparing import Outcome, Spent
-from tests.differential.explained import EXPLAINED, explanation
+from tests.differential.explained import CRASHES, EXPLAINED, of_crash
 from tests.differential.sections import DOMAIN_REASONS
 
 __all__ = ["Report"]
@@ -41,6 +41,7 @@ class Report:
         self._forms: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
         self._errors: dict[str, dict[str, Any]] = {}
         self._explained: Counter[str] = Counter()
+        self._examples: dict[str, dict[str, Any]] = {}
         self._seconds = 0.0
         self._spent = Spent(0.0, 0.0, 0.0, 0.0, 0.0)
         self._differences: list[dict[str, Any]] = []
@@ -52,23 +53,30 @@ class Report:
         counts = self._forms[case.family][case.form]
         counts["statements"] += 1
         if outcome.failed is not None:
-            counts["failed"] += 1
-            self.failed.append({**_named(case), "why": outcome.failed})
+            crash = of_crash(case, outcome.failed)
+            if crash is not None:
+                counts["explained"] += 1
+                self._explained[crash.pattern] += 1
+            else:
+                counts["failed"] += 1
+                self.failed.append({**_named(case), "why": outcome.failed})
         if outcome.judged is None:
             return
         counts["values"] += outcome.judged.values
         self._measured(case, outcome)
         if not outcome.judged.differ:
             return
-        reason = explanation(case)
+        shown = {**_named(case), "threads that differ": outcome.judged.differ, **(outcome.judged.example or {})}
+        reason = outcome.judged.reason
         if reason is not None:
             counts["explained"] += 1
-            self._explained[reason.pattern] += 1
+            self._explained[reason] += 1
+            self._examples.setdefault(reason, shown)
             return
         counts["differ"] += 1
         self.unexplained += 1
         if counts["differ"] <= LISTED:
-            self._differences.append({**_named(case), "threads that differ": outcome.judged.differ, **(outcome.judged.example or {})})
+            self._differences.append(shown)
 
     def took(self, spent: Spent) -> None:
         self._spent = Spent(*map(sum, zip(self._spent, spent)))
@@ -132,7 +140,7 @@ class Report:
             "statements left": self.missing,
             "unexplained differences": self.unexplained,
             "differences": self._differences,
-            "explained": [{**one._asdict(), "statements": self._explained[one.pattern]} for one in EXPLAINED],
+            "explained": [self._of_reason(*one[:3]) for one in (*EXPLAINED, *CRASHES)],
             "not run": self.failed,
             "largest errors": dict(sorted(self._errors.items())),
             "values restricted to where the ISA defines the result": DOMAIN_REASONS,
@@ -145,6 +153,10 @@ class Report:
             },
         }
         path.write_text(json.dumps(report, indent=1) + "\n")
+
+    def _of_reason(self, pattern: str, reason: str, section: str) -> dict[str, Any]:
+        found = {"pattern": pattern, "reason": reason, "section": section, "statements": self._explained[pattern]}
+        return found | ({"for example": self._examples[pattern]} if pattern in self._examples else {})
 
 
 def _named(case: Case) -> dict[str, str]:

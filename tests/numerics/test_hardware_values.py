@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ptxgen.emulator.atomics import combination
 from ptxgen.emulator.numerics import (
     add_carry,
     cvt,
@@ -15,6 +16,7 @@ from ptxgen.emulator.numerics import (
     sign_op,
     sub_carry,
 )
+from ptxgen.instructions.types import TYPES
 
 F32, F64, F16, U32, U64, U16 = np.float32, np.float64, np.float16, np.uint32, np.uint64, np.uint16
 
@@ -22,6 +24,8 @@ F32, F64, F16, U32, U64, U16 = np.float32, np.float64, np.float16, np.uint32, np
 def ftz(op, rounding):
     return float_op(op, "f32", rounding=rounding, ftz=True)
 
+
+ADDED = combination("add", TYPES["f64"])
 
 CASES = [
     # Subnormality is decided after rounding to 24 (11) bits with unbounded exponent.
@@ -44,6 +48,12 @@ CASES = [
     ("cvt.rn.bf16.f64", cvt("bf16", "f64", rounding="rn"), F64, U64, (0xFFF7000000000456,), 0xFFF8),
     ("cvt.f32.bf16", cvt("f32", "bf16"), U16, U16, (0xFFE0,), 0xFFE00000),
     ("cvt.f64.f16", cvt("f64", "f16"), F16, U16, (0xFC1E,), 0xFFF8780000000000),
+    ("cvt.f64.f64", cvt("f64", "f64"), F64, U64, (0x7FF0000000000001,), 0x7FF0000000000001),
+    # Sums of f64 in memory, of what is there and b: the adder of global memory keeps NaN as it is, a loop adds in shared memory.
+    ("atom.global.add.f64", ADDED.globally, F64, U64, (0xFFF01B51C0A7AAE6, 0x1), 0xFFF01B51C0A7AAE6),
+    ("red.global.add.f64", ADDED.globally, F64, U64, (0x3F10 << 48, 0xFFF686E451C30E8B), 0xFFF686E451C30E8B),
+    ("atom.shared.add.f64", ADDED.shared, F64, U64, (0x7FFAD3ECBE24F195, 0xFFF2A292CBC772BA), 0x7FFAD3ECBE24F195),
+    ("red.shared.add.f64", ADDED.shared, F64, U64, (0x7FF748F625B48920, 0x7FF748F625B4891F), 0x7FFF48F625B48920),
     ("cvt.rn.relu.tf32.f32", cvt("tf32", "f32", rounding="rn", relu=True), F32, U32, (0xFFC00001,), 0x7FFFE000),
     ("cvt.rna.tf32.f32", cvt("tf32", "f32", rounding="rna"), F32, U32, (0x7F800001,), 0x7F800000),
     (

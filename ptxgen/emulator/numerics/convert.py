@@ -75,7 +75,8 @@ def cvt(
     Notes
     -----
     NaN to an integer gives 0, or ``1 << (bits - 1)`` if the source is f64 or the destination has 64 bits (ISA, "cvt").
-    NaN from f64, or from bf16 to f32, passes its payload on, as seen on sm_90; else it becomes canonical.
+    NaN from f64, or from bf16 to f32, passes its payload on, as seen on sm_90; else it becomes canonical. f64 to f64 without rounding
+    copies the bits.
     """
     options = {"rounding": rounding, "ftz": ftz, "sat": sat, "relu": relu, "satfinite": satfinite}
     known = (dst in DTYPES) and (src in DTYPES) and src != "tf32"
@@ -207,7 +208,8 @@ def _same_type(dst: str, src: str, rounding: str | None, ftz: bool, sat: bool) -
         return None
     round_ = INTEGER_ROUNDINGS[rounding] if rounding else (lambda a: a.copy())
     if src == "f64":
-        step: Op = lambda a: propagate64(round_(a), a)  # noqa: E731
+        # Assemblers drop the conversion that changes nothing, so a signalling NaN stays one.
+        step: Op = (lambda a: propagate64(round_(a), a)) if rounding else round_
     elif src == "f32":
         step = (lambda a: canonical32(round_(flush32(a)))) if ftz else (lambda a: canonical32(round_(a)))
     elif src == "f16":
