@@ -299,7 +299,7 @@ def test_qualifiers_in_another_order_mean_the_same(run) -> None:
     out = np.zeros(4, np.float32)
     run(
         """ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; mad.wide.u32 %rd1, %r1, 4, %rd1; cvt.rn.f32.u32 %f1, %r1;
-        setp.ftz.gt.f32 %p1, %f1, 0f3F800000; selp.f32 %f2, 0f40000000, 0f00000000, %p1; st.global.relaxed.gpu.f32 [%rd1], %f2;""",
+        setp.ftz.gt.f32 %p1, %f1, 0f3F800000; selp.f32 %f2, 0f40000000, 0f00000000, %p1; red.add.global.relaxed.gpu.f32 [%rd1], %f2;""",
         out,
         block=4,
     ).raise_for_reports()
