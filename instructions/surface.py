@@ -148,5 +148,14 @@ suq = instruction(
     syntax="suq.query.b32 d, [a];",
     choices=".query = { .width, .height, .depth, .channel_data_type, .channel_order, .array_size, .memory_layout };",
     operands={"d": out("b32"), "a": _SURFACE},
-    meaning={".query": "The attribute."},
+    meaning={
+        ".query": "The attribute.",
+        ".width": "Elements along x.",
+        ".height": "Elements along y.",
+        ".depth": "Elements along z.",
+        ".array_size": "Layers of an array.",
+        ".channel_data_type": "The type of the components, as a number of the driver.",
+        ".channel_order": "Which components there are, in which order, as a number of the driver.",
+        ".memory_layout": "Whether elements lie in rows or in blocks.",
+    },
 )

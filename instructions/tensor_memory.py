@@ -397,6 +397,17 @@ _SCALE_SINCE = (
     Since("8.8", when=".scale_vectorsize in .block16 .block32"),
     Since("8.6", _EXACT, when=".sp and .kind in .kind::mxf4 .kind::mxf4nvf4"),
 )
+_USES = {
+    "fill": "Loads {} into its buffer, which keeps it.",
+    "use": "Takes {} from the buffer that an instruction before has filled; the buffer keeps it.",
+    "lastuse": "Takes {} from the buffer that an instruction before has filled; the buffer may then be used for anything else.",
+    "discard": "Keeps nothing of {} in its buffer.",
+}
+_COLLECTED = {
+    f".collector::{buffer}::{use}": does.format("A" if buffer == "a" else f"B, buffer {buffer[1]},")
+    for buffer in ("a", "b0", "b1", "b2", "b3")
+    for use, does in _USES.items()
+}
 _MEANING = {
     **_GROUP,
     ".mma": "Starts the product; one thread issues it for all. tcgen05.commit has an mbarrier told when it is done; whoever has waited for "
@@ -418,6 +429,7 @@ _MEANING = {
     ".block32": "One scale for 32 elements.",
     ".ashift": "Row i of A is taken from row i + 1, but for the last one.",
     ".collector_usage": "What happens to the buffer that holds an operand for the instructions that follow; left out, it is discarded.",
+    **_COLLECTED,
     ".sp": "Half of A's elements are zero and not stored; sp_meta_tmem tells which ones are.",
     ".ws": "B stays in a buffer while A changes; the rows of D lie in other lanes.",
 }

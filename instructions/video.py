@@ -115,7 +115,9 @@ vmad = instruction(
         "b": _PARTS_MEANING["b"],
         "c": "Is added to the product.",
         ".po": "Adds one more, as an average that is rounded up needs.",
-        ".scale": "How far the sum is shifted right.",
+        ".scale": "How far the sum is shifted right; left out, not at all.",
+        ".shr7": "By 7 bits.",
+        ".shr15": "By 15 bits.",
     },
 )
 

@@ -129,6 +129,12 @@ redux_sync = instruction(
     meaning={
         **_SYNC,
         ".op": "How the values are combined.",
+        ".add": "The sum, which wraps.",
+        ".min": "The smallest.",
+        ".max": "The largest.",
+        ".and": "Bitwise and.",
+        ".or": "Bitwise or.",
+        ".xor": "Bitwise exclusive or.",
         ".abs": "Takes absolute values first.",
         ".NaN": "The result is the canonical NaN where an input is NaN; without it NaN inputs are passed over.",
         ".type": "How the bits are read.",

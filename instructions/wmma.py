@@ -72,6 +72,11 @@ _MEMORY = {
     ".d": "The result, m x n.",
     ".layout": "Whether rows (.row) or columns (.col) lie one behind the other, stride elements apart.",
     ".shape": "The product's extents.",
+    ".row": "Rows.",
+    ".col": "Columns.",
+    ".global": "Global memory.",
+    ".shared": "Shared memory of the thread's own block.",
+    ".shared::cta": "Shared memory of the thread's own block.",
     ".ss": "The state space; left out, generic addresses of global or shared memory.",
     ".type": "The type of the elements.",
 }

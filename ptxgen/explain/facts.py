@@ -332,5 +332,5 @@ def _why_no_tile(match: Match) -> str:
     if not match.form.operand_lists[0]:
         return "it has no operands"
     if match.entry.issuer != "thread":
-        return f"a {match.entry.issuer} issues it together"
+        return "one elected thread issues it" if match.entry.issuer == "one" else f"a {match.entry.issuer} issues it together"
     return ""

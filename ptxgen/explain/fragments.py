@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ptxgen.instructions.descriptors import Descriptor
+from ptxgen.instructions.descriptors import CANONICAL, Descriptor
 from ptxgen.instructions.grammar import condition
 from ptxgen.instructions.registry import Match
-from ptxgen.instructions.tiles import Atom, Field, atom_layout, evaluate_names
+from ptxgen.instructions.tiles import Atom, Field, atom_layout, chosen, evaluate_names
 from ptxgen.layouts.layout import Layout
 
 __all__ = ["fragments"]
@@ -37,7 +37,7 @@ def fragments(match: Match) -> Iterator[tuple[str, str]]:
     names = {} if tile.extents else evaluate_names(tile, match)
     for operand, atom in tile.atoms.items():
         if atom.descriptor is not None:
-            yield operand, _descriptor(atom.descriptor)
+            yield operand, f"{_descriptor(atom.descriptor)}; {_canonical(chosen(atom.majors, match).split())}"
         elif atom.place in ("registers", "memory") and atom.layout and names:
             yield operand, _held(atom_layout(atom, names, match), atom, operand, match)
     for operand, implied in tile.implied.items():
@@ -73,6 +73,13 @@ def _descriptor(of: Descriptor) -> str:
     modes = ", ".join(f"{code} for {f'{span} bytes' if span else 'none'}" for span, code in sorted(of.modes.items()))
     always = f"; always {of.constant:#x}" if of.constant else ""
     return f"{'; '.join(fields)}; bits {_bits(low, width)} the swizzle: {modes}{always}"
+
+
+def _canonical(majors: list[str]) -> str:
+    """Where a descriptor's offsets lead: the layouts that it can tell of, one swizzle standing for all."""
+    layouts = "; ".join(str(one) for one in CANONICAL if one.major in majors and one.swizzle in (0, 128))
+    units = "row and k in elements, t of them in 16 bytes, lead and stride counted in them"
+    return f"{units}: {layouts}; smaller swizzles have fewer units than 8"
 
 
 def _bits(low: int, width: int) -> str:

@@ -13,7 +13,10 @@ __all__ = ["nearest_opcodes"]
 
 
 def nearest_opcodes(opcode: str, most: int = 5) -> list[str]:
-    """Legal opcodes one qualifier away from `opcode` (another mnemonic, one token more, less or other), the most alike first."""
+    """Legal opcodes one qualifier away from `opcode` (another mnemonic, one token more, less or other), the most alike first.
+
+    Where there is none, those that have all of its qualifiers, in any order, and what a syntax line demands besides.
+    """
     tokens = tokens_of(opcode)
     heads = [tokens[0]] if tokens[0] in mnemonics() else difflib.get_close_matches(tokens[0], sorted(mnemonics()), n=4)
     found: dict[str, None] = {}
@@ -24,6 +27,9 @@ def nearest_opcodes(opcode: str, most: int = 5) -> list[str]:
         for edited in _edits(spelled, sorted(_vocabulary(head))):
             if edited not in found and _is_legal(edited):
                 found[edited] = None
+        if not found:
+            completed = (_completed(form.elements, [*spelled[1:]]) for entry in entries() for form in forms(entry) if form.head == head)
+            found.update(dict.fromkeys(one for words in completed if words and _is_legal(one := "".join((head, *words)))))
     alike = difflib.SequenceMatcher(b=opcode)
 
     def likeness(other: str) -> float:
@@ -42,6 +48,29 @@ def _edits(tokens: tuple[str, ...], vocabulary: list[str]) -> Iterator[str]:
                 yield "".join((*before, word, *after[1:]))
         if after:
             yield "".join((*before, *after[1:]))
+
+
+def _completed(elements: tuple[Element, ...], given: list[str]) -> list[str]:
+    """A syntax line's words with all that are `given`, or none where those do not fit or do not suffice."""
+    words = _filled(elements, given)
+    return words if words is not None and not given else []
+
+
+def _filled(elements: tuple[Element, ...], given: list[str]) -> list[str] | None:
+    """What stands in these positions, taken out of `given`; only words that nothing can replace come from elsewhere."""
+    words: list[str] = []
+    for element in elements:
+        if isinstance(element, (str, Choice)):
+            values = (element,) if isinstance(element, str) else tuple("".join(value) for value in element.values)
+            word = next((one for one in given if one in values), values[0] if len(values) == 1 else None)
+            if word is None:
+                return None
+            if word in given:
+                given.remove(word)
+            words.append(word)
+        elif any(one in given for one in _words(element.elements)):
+            words += _filled(element.elements, given) or []
+    return words
 
 
 def _is_legal(opcode: str) -> bool:

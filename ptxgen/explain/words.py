@@ -44,7 +44,7 @@ def _explanation(answer: Explanation) -> Iterator[str]:
     yield from _section("qualifiers", [line for one in chosen for line in _chosen(one)])
     yield from _section("could be added", [line for one in added for line in _addable(one)])
     yield from _section("operands", [_operand(one) for one in answer.operands])
-    yield from _section("where their elements are", [f"{one.name}: {one.holds}" for one in answer.operands if one.holds])
+    yield from _section("where their elements are", [*_places(answer)])
     yield from _section("rules", [f"{one.says} (PTX ISA {one.section})" for one in answer.rules])
     yield ""
     yield f"issued by: {_ISSUERS.get(answer.issuer, answer.issuer)}"
@@ -88,6 +88,15 @@ def _addable(one: Qualifier) -> Iterator[str]:
     beside = f" (together with {one.beside})" if one.beside else ""
     yield f"{' '.join(one.others)}{beside}{f': {one.meaning}' if one.meaning else ''}"
     yield from (f"  {value}: {meaning}" for value, meaning in one.each)
+
+
+def _places(answer: Explanation) -> Iterator[str]:
+    """Where elements are; what is said of one operand is not said again of another."""
+    told: dict[str, str] = {}
+    for one in answer.operands:
+        if one.holds:
+            yield f"{one.name}: {f'as {told[one.holds]}' if one.holds in told else one.holds}"
+            told.setdefault(one.holds, one.name)
 
 
 def _operand(one: OperandFacts) -> str:

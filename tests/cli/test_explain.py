@@ -152,6 +152,16 @@ def test_a_mnemonic_alone_gives_an_overview(mnemonic: str) -> None:
     assert answer.json()["mnemonic"] == mnemonic
 
 
+def test_a_value_is_explained_beside_its_position_and_what_could_be_added_value_by_value() -> None:
+    (loaded,) = explain("tcgen05.ld.sync.aligned.16x256b.x2.b32")  # type: ignore[misc]
+    shape = next(one for one in loaded.qualifiers if one.value == ".16x256b")
+    assert shape.meaning.startswith("16 lanes") and "a warp reaches" in shape.position
+    (waited,) = explain("mbarrier.try_wait.parity.shared::cta.b64")  # type: ignore[misc]
+    order = next(one for one in waited.qualifiers if one.name == ".sem")
+    assert order.others == (".acquire", ".relaxed") and order.beside == ".scope" and dict(order.each)[".relaxed"]
+    assert "  .acquire .relaxed (together with .scope): " in described(waited)
+
+
 @pytest.mark.parametrize(
     "wrong, near",
     [
@@ -161,6 +171,9 @@ def test_a_mnemonic_alone_gives_an_overview(mnemonic: str) -> None:
         ("adds.f32", "add.f32"),
         ("ld.global.v4", "ld.global.v4.b8"),
         ("mul.u32", "mul.lo.u32"),
+        ("mma.m16n8k16.f32.f16.f16.f32", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+        ("ldmatrix.x4.m8n8.shared.b16", "ldmatrix.sync.aligned.m8n8.x4.shared.b16"),
+        ("tcgen05.ld.32x32b.x8.b32", "tcgen05.ld.sync.aligned.32x32b.x8.b32"),
     ],
 )
 def test_a_wrong_opcode_names_legal_ones_nearby(wrong: str, near: str) -> None:
