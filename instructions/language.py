@@ -275,8 +275,8 @@ class Entry:
     """One instruction of the ISA; see `instruction` for the fields. `compiled` belongs to `ptxgen.instructions.grammar`."""
 
     __slots__ = (
-        "allocates", "awaits", "choices", "commits", "compiled", "completes", "ends", "family", "fences", "frees", "fuses", "issuer", "meaning", "name", "operands", "rules", "section", "since",
-        "summary", "syntax", "tile",
+        "allocates", "awaits", "choices", "commits", "compiled", "completes", "ends", "family", "fences", "frees", "fuses", "issuer",
+        "meaning", "name", "operands", "rules", "section", "since", "summary", "syntax", "tile",
     )  # fmt: skip
 
     name: str
