@@ -95,7 +95,13 @@ st_bulk = instruction(
         "initval": immediate("u64", (0,)),
     },
     since=(Since("8.6", "sm_100+"), Since("9.0", when="short_size")),
-    meaning={**_MEANING, ".shared::cta": "Shared memory of the thread's own block."},
+    meaning={
+        **_MEANING,
+        ".shared::cta": "Shared memory of the thread's own block.",
+        "size": "Bytes: a multiple of 8.",
+        "short_size": "Bytes: a multiple of 8.",
+        "initval": "What is written: 0.",
+    },
 )
 
 red_async = instruction(
@@ -117,7 +123,11 @@ red_async = instruction(
     ),
     since=_REMOTE,
     completes="mbarrier transaction",
-    meaning=_MEANING,
+    meaning={
+        **_MEANING,
+        "a": "Shared memory of a block of the cluster, whose address mapa gives.",
+        "mbar": "An mbarrier in the same block as a, which waits for the bytes (expect_tx).",
+    },
 )
 
 red_async_release = instruction(

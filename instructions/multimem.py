@@ -77,6 +77,7 @@ _MEANING = {
     ".type": "What lies there.",
     ".b128": "What is accessed in one step: 16 bytes.",
 }
+_PLACED = {**_MEANING, "a": "A multimem address, as the driver maps it: one place on each of several devices."}
 
 ld_reduce = instruction(
     "multimem.ld_reduce",
@@ -95,7 +96,7 @@ ld_reduce = instruction(
     operands={"d": out(".type"), "a": _READ},
     rules=_INTEGER_RULES,
     since=_SINCE,
-    meaning=_MEANING,
+    meaning=_PLACED,
 )
 
 ld_reduce_floats = instruction(
@@ -122,7 +123,7 @@ ld_reduce_floats = instruction(
         Rule("sums of 8-bit floats may be formed in .f16", when=".acc in .acc::f16", need=f".type in {_NARROW}"),
     ),
     since=(*_FLOAT_SINCE, Since("8.2", when=".acc")),
-    meaning=_MEANING,
+    meaning=_PLACED,
 )
 
 st = instruction(
@@ -140,7 +141,7 @@ st = instruction(
     """,
     operands={"a": _WRITTEN, "b": source(".type")},
     since=_SINCE,
-    meaning=_MEANING,
+    meaning=_PLACED,
 )
 
 st_floats = instruction(
@@ -159,7 +160,7 @@ st_floats = instruction(
     operands={"a": _WRITTEN_FLOATS, "b": _VALUES},
     rules=_SIZE_RULES,
     since=_FLOAT_SINCE,
-    meaning=_MEANING,
+    meaning=_PLACED,
 )
 
 red = instruction(
@@ -179,7 +180,7 @@ red = instruction(
     operands={"a": _CHANGED, "b": source(".type")},
     rules=_INTEGER_RULES,
     since=_SINCE,
-    meaning=_MEANING,
+    meaning=_PLACED,
 )
 
 red_floats = instruction(
@@ -199,7 +200,7 @@ red_floats = instruction(
     operands={"a": _CHANGED_FLOATS, "b": _VALUES},
     rules=_SIZE_RULES,
     since=_SINCE,
-    meaning=_MEANING,
+    meaning=_PLACED,
 )
 
 _ASYNC_CHOICES = """
@@ -219,7 +220,7 @@ st_async = instruction(
     operands={"a": _WRITTEN, "b": source(".type", wider="not .type in .f32")},
     since=(Since("9.3", "sm_100+"),),
     completes="with the block",
-    meaning=_MEANING,
+    meaning=_PLACED,
 )
 
 red_async = instruction(
@@ -234,7 +235,7 @@ red_async = instruction(
     operands={"a": _CHANGED, "b": source(".type")},
     since=(Since("9.3", "sm_100+"),),
     completes="with the block",
-    meaning=_MEANING,
+    meaning=_PLACED,
 )
 
 # ---- bulk copies ------------------------------------------------------------------------------------------------------

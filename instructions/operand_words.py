@@ -4,8 +4,8 @@ from __future__ import annotations
 
 __all__ = ["OPERANDS"]
 
-_MATRIX_A = "The descriptor of matrix A in shared memory."
-_MATRIX_B = "The descriptor of matrix B in shared memory, written columns by k."
+_MATRIX_A = "The descriptor of matrix A in shared memory; behind what ordinary stores wrote there stands a fence.proxy.async."
+_MATRIX_B = "The descriptor of matrix B in shared memory, written columns by k; as that of A."
 _SIGN = "1, or -1 to negate {}."
 _TRANSPOSED = "1 where {} lies along its rows or columns (MN-major) instead of along k; 16-bit types alone."
 _SCALES = (
