@@ -94,7 +94,7 @@ TEXTS = {
     "ld.shared.f32 %f32_0, [g_mem];": False,
     "mbarrier.inval.b64 [g_mem];": False,
     "selp.b32 %b32_0, 1, 2, !%b32_1;": False,
-    "mov.b32 {%b32_0}, %b32_1;": True,
+    "mov.b64 {%b32_0, %b32_1}, %b64_2;": True,
     "add.f32 {%f32_0}, %f32_1, %f32_2;": False,
     "add.s32 %s32_0, %s32_1, ];": False,
 }
