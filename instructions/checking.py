@@ -15,7 +15,7 @@ from ptxgen.instructions.registry import Match, lookup
 from ptxgen.instructions.special import SPECIAL, SpecialRegister, is_special, special_register
 from ptxgen.instructions.types import Type
 
-__all__ = ["NAMED", "SETTINGS", "Checked", "Given", "allowed_values", "check", "check_as", "fits", "has_constants"]
+__all__ = ["NAMED", "NO_SPACE", "SETTINGS", "Checked", "Given", "allowed_values", "check", "check_as", "fits", "has_constants"]
 
 NAMED = {
     "label": "a label",
@@ -26,6 +26,8 @@ NAMED = {
 }
 """Operand kinds that are names, and how to call them."""
 
+NO_SPACE = "code"
+"""The state space of a function's address: none that an opcode can name."""
 SETTINGS = frozenset({"texmode_independent"})
 """Words of a module's ``.target`` that rules may speak of."""
 
@@ -462,6 +464,8 @@ def _space_problem(match: Match, contract: Operand, one: Given) -> str:
     space = match.value(contract.space) if chosen else contract.space
     if not one.space or not space or one.space == space:
         return ""
+    if one.space == NO_SPACE:
+        return f"{one.text} is a function, which lies in no state space, and not in .{space}"
     # An address in another block's shared memory is none in the own block's; a contract that leaves the block open takes both.
     elsewhere = chosen and one.space == "shared::cluster"
     if elsewhere or one.space.partition("::")[0] != space.partition("::")[0]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ptxgen.instructions.checking import Given
+from ptxgen.instructions.checking import NO_SPACE, Given
 from ptxgen.instructions.marks import SELECTOR
 from ptxgen.instructions.special import SPECIAL, special_register
 from ptxgen.instructions.types import TYPES, Type
@@ -12,6 +12,7 @@ from ptxgen.ir import (
     Address,
     Element,
     Float,
+    Function,
     Int,
     Label,
     Neg,
@@ -165,7 +166,7 @@ class OperandGiver:
             return Given("symbol", text, _type_of(found), space=space_of(found))
         if isinstance(found, (Label, Targets, Prototype)):
             self._report("not-a-variable", f"{operand.name} is a label, which has no address (PTX ISA 6.4)", operand.name)
-        return Given("symbol", text)
+        return Given("symbol", text, space=NO_SPACE if isinstance(found, Function) else "")
 
     def _undeclared_name(self, name: str) -> None:
         near = self._names.nearest(name, registers=False)
