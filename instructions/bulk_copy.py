@@ -85,6 +85,7 @@ cp_async_bulk_load = instruction(
         Since("9.3", "sm_90a sm_100f sm_110f", when=".relaxed and .shared::cluster"),
         Since("9.2", when=".ignore_oob"),
     ),
+    several=".multicast",
     issuer="one",
     completes="mbarrier transaction",
     meaning={

@@ -16,6 +16,7 @@ try_cancel = instruction(
     choices=".space = { .shared::cta };",
     operands={"addr": address("out", "b128", space=".space"), "mbar": address("inout", "b64", space=".space")},
     since=(Since("8.6", "sm_100+"), Since("8.6", "sm_100f sm_110f sm_120f", when=".multicast::cluster::all")),
+    several=".multicast::cluster::all",
     issuer="one",
     completes="mbarrier transaction",
     meaning={

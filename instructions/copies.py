@@ -49,7 +49,10 @@ MBAR = address("inout", "b64", space="shared")
 # ---- several blocks ---------------------------------------------------------------------------------------------------
 
 MULTICAST_CHOICE = ".multicast = { .multicast::cluster{::16b, ::32b} };"
-MASKS = {"cta_mask": source("u16", values=range(1 << 16)), "wide_mask": source("u32", values=range(1 << 32))}
+MASKS = {
+    "cta_mask": source("u16", values=range(1 << 16), blocks=True),
+    "wide_mask": source("u32", values=range(1 << 32), blocks=True),
+}
 _NARROW = ".multicast in .multicast::cluster .multicast::cluster::16b"
 _WIDE = ".multicast in .multicast::cluster::32b"
 MULTICAST_RULES = (

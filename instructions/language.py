@@ -95,6 +95,8 @@ class Operand:
         For an address: the object that must be there, such as ``"mbarrier"``. The instruction whose operand is ``"out"`` makes it.
     lanes : bool
         Whether bit i stands for lane i of the warp: the lanes that take part, the executing one among them.
+    blocks : bool
+        Whether bit i stands for the block of rank i of the cluster.
     negatable : bool
         Whether ``!p`` will do.
     sink : bool or str
@@ -104,8 +106,8 @@ class Operand:
     """
 
     __slots__ = (
-        "align", "braceable", "braced", "exact", "first", "holds", "immediate", "kind", "lanes", "limit", "named", "negatable", "role",
-        "selector", "sink", "space", "special", "symbol", "type", "values", "vector", "wider", "within",
+        "align", "blocks", "braceable", "braced", "exact", "first", "holds", "immediate", "kind", "lanes", "limit", "named", "negatable",
+        "role", "selector", "sink", "space", "special", "symbol", "type", "values", "vector", "wider", "within",
     )  # fmt: skip
 
     def __init__(
@@ -133,6 +135,7 @@ class Operand:
         named: bool = True,
         holds: str = "",
         lanes: bool = False,
+        blocks: bool = False,
     ) -> None:
         self.kind = kind
         self.role = role
@@ -155,6 +158,7 @@ class Operand:
         self.selector = selector
         self.holds = holds
         self.lanes = lanes
+        self.blocks = blocks
         self.first = first
         self.named = named
 
@@ -190,13 +194,14 @@ def source(
     braceable: bool = False,
     limit: str = "",
     lanes: bool = False,
+    blocks: bool = False,
     selector: str = "",
     first: str = "",
 ) -> Operand:
     """A source register or, unless `immediate` is False, a constant; with `symbol` also a name (of `space`)."""
     return Operand(
         "register", "in", type, vector, immediate, wider, values, space, sink=sink, exact=exact, symbol=symbol, special=special,
-        braced=braced, braceable=braceable, limit=limit, lanes=lanes, selector=selector, first=first,
+        braced=braced, braceable=braceable, limit=limit, lanes=lanes, blocks=blocks, selector=selector, first=first,
     )  # fmt: skip
 
 
@@ -276,7 +281,7 @@ class Entry:
 
     __slots__ = (
         "allocates", "awaits", "choices", "commits", "compiled", "completes", "ends", "family", "fences", "frees", "fuses", "issuer",
-        "meaning", "name", "operands", "rules", "section", "since", "summary", "syntax", "tile",
+        "meaning", "name", "operands", "rules", "section", "several", "since", "summary", "syntax", "tile",
     )  # fmt: skip
 
     name: str
@@ -297,6 +302,7 @@ class Entry:
     frees: str
     ends: bool
     fuses: str
+    several: str
     meaning: Mapping[str, str]
     tile: Tile | None
     compiled: Any
@@ -324,6 +330,7 @@ def instruction(
     frees: str = "",
     ends: bool = False,
     fuses: str = "",
+    several: str = "",
     meaning: Mapping[str, str] | None = None,
     tile: Tile | None = None,
 ) -> Entry:
@@ -358,6 +365,8 @@ def instruction(
         Whether the thread does not go on behind it.
     fuses : str
         ``"product"`` or ``"sum"``: without ``.rnd`` an assembler may make one rounding of a product and the sum that takes it.
+    several : str
+        The qualifier by which it reaches several blocks of the cluster.
     tile : Tile, optional
         How the instruction is repeated over tiles, where its operands are more than each thread's own words (see `tiles`).
     meaning : mapping
@@ -382,6 +391,7 @@ def instruction(
     made.frees = frees
     made.ends = ends
     made.fuses = fuses
+    made.several = several
     made.meaning = meaning or {}
     made.tile = tile
     made.compiled = None

@@ -37,7 +37,7 @@ _LAYOUT = ".layout = { .layout::v0, .layout::v1 };"
 _NEW_LAYOUT = Since("9.3", "sm_90+", when=".layout or .layout::v0 or .layout::v1")
 _WINDOW = ".window = { .shared::cluster };"
 _EVERY = address("inout", "b64", space=".window", within="shared")
-_MASK = source("u32", values=range(1 << 32))
+_MASK = source("u32", values=range(1 << 32), blocks=True)
 _MULTICAST = Since("9.4", "sm_107f", when=".multicast::cluster::32b")
 _ORDERS = {
     ".sem": "How the thread's other memory accesses are ordered; left out, arrivals release and waits acquire, both for .cta.",
@@ -111,6 +111,7 @@ mbarrier_expect_tx = instruction(
     operands=_TX_OPERANDS,
     rules=_PAIRED,
     since=(Since("8.0", "sm_90+"), _MULTICAST),
+    several=".multicast::cluster::32b",
     issuer="one",
     meaning=_TX_MEANING,
 )
@@ -127,6 +128,7 @@ mbarrier_complete_tx = instruction(
     operands=_TX_OPERANDS,
     rules=_PAIRED,
     since=(Since("8.0", "sm_90+"), _MULTICAST),
+    several=".multicast::cluster::32b",
     issuer="one",
     meaning=_TX_MEANING,
 )
@@ -194,6 +196,7 @@ mbarrier_arrive = instruction(
     operands=_ARRIVE_OPERANDS,
     rules=(*_PAIRED, *_NO_COMPLETE),
     since=(*_ARRIVE_SINCE, Since("7.1", when="_")),
+    several=".multicast::cluster::32b",
     meaning=_ARRIVE_MEANING,
 )
 
@@ -219,6 +222,7 @@ mbarrier_arrive_drop = instruction(
     operands=_ARRIVE_OPERANDS,
     rules=(*_PAIRED, *_NO_COMPLETE),
     since=_ARRIVE_SINCE,
+    several=".multicast::cluster::32b",
     meaning=_ARRIVE_MEANING,
 )
 

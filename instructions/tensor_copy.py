@@ -106,6 +106,7 @@ cp_async_bulk_tensor_load = instruction(
         REPORT_SINCE,
         OVERRIDE_SINCE,
     ),
+    several=".multicast",
     issuer="one",
     completes="mbarrier transaction",
     meaning={**_MEANING, **COMPLETION, **MULTICAST, **REPORTS},

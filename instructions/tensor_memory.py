@@ -688,12 +688,13 @@ tcgen05_commit = instruction(
         {_CTA_GROUP}
         .multicast = {{ .multicast::cluster }};
     """,
-    operands={"mbar": address("inout", "b64", space=".shared::cluster"), "cta_mask": source("u16", values=range(1 << 16))},
+    operands={"mbar": address("inout", "b64", space=".shared::cluster"), "cta_mask": source("u16", values=range(1 << 16), blocks=True)},
     rules=(
         Rule("a mask of blocks is given exactly where .multicast::cluster is", when="cta_mask", need=".multicast"),
         Rule("a mask of blocks is given exactly where .multicast::cluster is", when=".multicast", need="cta_mask"),
     ),
     since=(_BASE,),
+    several=".multicast",
     issuer="one",
     completes="mbarrier arrival",
     meaning={

@@ -22,14 +22,12 @@ from ptxgen.instructions.registry import Match
 from ptxgen.instructions.targets import FIRST_VERSION, Version, lowest_target, spelled
 from ptxgen.instructions.types import Type, u32
 from ptxgen.layouts.expr import Expr, Symbol
-from ptxgen.tracing.lanes import check_lanes, takes_lanes
+from ptxgen.tracing.lanes import check_blocks, check_lanes, takes_lanes
 from ptxgen.tracing.provenance import Where, here
 
 __all__ = ["Builder", "Region", "Value", "active", "current", "register_class"]
 
 _INT64 = 1 << 63
-_SEVERAL = ".multicast::cluster"
-_MASK = "cta_mask"  # what contracts call a mask of the cluster's blocks
 _active: ContextVar[Builder | None] = ContextVar("ptxgen_builder", default=None)
 
 
@@ -384,7 +382,7 @@ class Builder:
                 self.need(checked)
                 if takes_lanes(checked.match):
                     check_lanes(self, checked, guard is not None)
-                elif _SEVERAL not in checked.match.opcode:
+                elif checked.match.entry.several not in checked.match.bindings:
                     self._plain.add(checked.match)
         except InstructionError as error:
             raise error.at(where or here()) from None
@@ -430,26 +428,7 @@ class Builder:
             )
         self.targets = both
         self.version = max(self.version, match.version)
-        if _SEVERAL in match.opcode:
-            self._check_blocks(checked)
-
-    def _check_blocks(self, checked: Checked) -> None:
-        """Refuse an instruction that names blocks which the kernel's cluster does not have."""
-        match = checked.match
-        blocks = prod(self.cluster)
-        if blocks == 1:
-            raise InstructionError(
-                f"{_SEVERAL} names blocks of a cluster, and this kernel declares none", opcode=match.opcode, section=match.entry.section,
-                rule="without the launch attribute cluster= (directive .reqnctapercluster) every block is a cluster of its own",
-                legal=f"@px.kernel(cluster=2, ...), or the instruction without {_SEVERAL}",
-            )  # fmt: skip
-        for name, given in checked.operands:
-            if name == _MASK and given.value is not None and int(given.value) >> blocks:
-                raise InstructionError(
-                    f"the mask {int(given.value):#x} names block {int(given.value).bit_length() - 1} of a cluster of {blocks}",
-                    opcode=match.opcode, operand=_MASK, section=match.entry.section, rule="bit i stands for the block of rank i",
-                    legal=f"bits 0 to {blocks - 1}, or a larger @px.kernel(cluster=...)",
-                )  # fmt: skip
+        check_blocks(self.cluster, checked)
 
     def lowest(self) -> tuple[Version, str]:
         """The lowest ``.version`` and ``.target`` that the instructions need (or the user's target)."""
