@@ -15,7 +15,8 @@ from ptxgen.kernels.annotations import Constant, Parameter, Tensor, parameters_o
 from ptxgen.kernels.trace import load_parameter, local_memory
 from ptxgen.layouts.axes import m
 from ptxgen.layouts.expr import Expr
-from ptxgen.tracing.builder import Builder, Value, current, given_register
+from ptxgen.tile.expressions import compute, integer
+from ptxgen.tracing.builder import Builder, Value, current
 from ptxgen.tracing.calls import call, parameter_type, parameter_variable, result_offsets, result_variable
 from ptxgen.tracing.knowledge import attach
 from ptxgen.tracing.provenance import Where, here, raised_at
@@ -254,16 +255,11 @@ def _address(builder: Builder, function: str, name: str, annotation: Tensor, giv
         )  # fmt: skip
     given.check_visible()
     address, _ = given.__ptxgen_address__(builder)
-    if address.offset or not isinstance(address.base, ir.Reg):
-        target = builder.register(u64)
-        base = address.base, Given("symbol", address.base.name) if isinstance(address.base, ir.Sym) else given_register(address.base, u64)
-        offset = ir.Int(address.offset), Given("int", str(address.offset), value=address.offset)
-        if isinstance(address.base, ir.Sym):
-            builder.emit("mov.u64", [(target, given_register(target, u64)), base], where=where)
-            base = target, given_register(target, u64)
-        builder.emit("add.u64", [(target, given_register(target, u64)), base, offset], where=where)
-        return Scalar(builder, u64, target, builder.region, where)
-    return Scalar(builder, u64, address.base, builder.region, where)
+    if isinstance(address.base, ir.Sym):
+        base = compute(builder, "mov.u64", u64, (address.base, Given("symbol", address.base.name)))
+    else:
+        base = Value(builder, u64, address.base, builder.region, where)
+    return compute(builder, "add.u64", u64, base.described(), integer(address.offset)) if address.offset else base
 
 
 def _mismatch(annotation: Tensor, given: Any) -> str:

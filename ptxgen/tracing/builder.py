@@ -675,13 +675,14 @@ class Builder:
         TraceError
             Naming the line that defined it and `px.reg` as the way out.
         """
-        self.own(value, where)
+        if value.builder is not self:
+            self.own(value, where)
         if value.region is not None:
             self.visible_region(value.region, where)
 
     def own(self, value: Value, where: Any = None) -> None:
-        """Refuse a value of the function around this one, or of one that it calls."""
-        if value.builder is not self and value.builder.module is self.module:
+        """Refuse, of values that another trace made, one of the function around this one or of one that it calls."""
+        if value.builder.module is self.module:
             raise TraceError(
                 f"this value belongs to {value.builder.name}, and is used in {self.name}", where=where or here(),
                 why="a function has registers of its own", legal="pass it as an argument",

@@ -15,8 +15,9 @@ from ptxgen.errors import TraceError
 from ptxgen.instructions.checking import Given
 from ptxgen.instructions.targets import FIRST_VERSION
 from ptxgen.instructions.types import Type, f32, f64, s32, s64, u32, u64
+from ptxgen.tile.expressions import compute
 from ptxgen.tracing.blocks import branch, predicate_of
-from ptxgen.tracing.builder import Builder, Value, current, given_register
+from ptxgen.tracing.builder import Builder, Value, current
 from ptxgen.tracing.calls import call
 from ptxgen.tracing.literals import is_number, literal
 from ptxgen.tracing.mixed import no_scalar
@@ -218,12 +219,8 @@ def _text(builder: Builder, stem: str, text: str) -> Value:
 
 def _generic(builder: Builder, space: str, name: str) -> Value:
     def make() -> Value:
-        inside, generic = builder.register(u64), builder.register(u64)
-        source = ir.Sym(name), Given("symbol", name, space=space)
-        builder.emit("mov.u64", [(inside, given_register(inside, u64)), source], into=builder.prologue)
-        operands = [(generic, given_register(generic, u64)), (inside, given_register(inside, u64))]
-        builder.emit(f"cvta.{space}.u64", operands, into=builder.prologue)
-        return Scalar(builder, u64, generic, builder.root, None)
+        inside = compute(builder, "mov.u64", u64, (ir.Sym(name), Given("symbol", name, space=space)), into=builder.prologue)
+        return compute(builder, f"cvta.{space}.u64", u64, inside.described(), into=builder.prologue)
 
     found: Value = builder.once(("generic", name), make)
     return found
