@@ -32,9 +32,12 @@ class Type:
         The type of one of them; the type itself where ``lanes`` is 1.
     is_float, is_integer, signed : bool
         What `kind` says; untyped bits count as neither floats nor integers.
+    word : str
+        How a value of it is declared, loaded, stored and passed: by its own name, or as untyped bits where it is half a word, packed or
+        narrow.
     """
 
-    __slots__ = ("_numpy", "bits", "element", "is_float", "is_integer", "kind", "lanes", "name", "signed")
+    __slots__ = ("_numpy", "bits", "element", "is_float", "is_integer", "kind", "lanes", "name", "signed", "word")
 
     maker: ClassVar[Callable[[Type, Any], Any] | None] = None
     """What calling a type does inside a kernel; set by the tracer."""
@@ -48,6 +51,8 @@ class Type:
         self.is_float = kind == "float"
         self.is_integer = kind in ("signed", "unsigned")
         self.signed = kind == "signed"
+        plain = lanes == 1 and (self.is_integer or name in ("f32", "f64"))
+        self.word = name if plain else f"b{bits}"
         self._numpy: Any = None
 
     def __repr__(self) -> str:

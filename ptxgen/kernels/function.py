@@ -17,7 +17,7 @@ from ptxgen.layouts.axes import m
 from ptxgen.layouts.expr import Expr
 from ptxgen.tile.expressions import compute, integer
 from ptxgen.tracing.builder import Builder, Value, current
-from ptxgen.tracing.calls import call, parameter_type, parameter_variable, result_offsets, result_variable
+from ptxgen.tracing.calls import call, parameter_variable, result_offsets, result_variable
 from ptxgen.tracing.knowledge import attach
 from ptxgen.tracing.provenance import Where, here, raised_at
 from ptxgen.tracing.source import decorator_line, parameter_line, return_line
@@ -149,7 +149,7 @@ class Function:
             types = [value.type for value in results]
             for value, offset in zip(results, result_offsets(types)):
                 address = ir.Address(ir.Sym("result"), offset), Given("address", "[result]", space="param")
-                inner.emit(f"st.param.{parameter_type(value.type)}", [address, value.described()], where=where)
+                inner.emit(f"st.param.{value.type.word}", [address, value.described()], where=where)
             tidy(inner)
         name = outer.unique(self.name)
         body = (*inner.declarations(), *local_memory(inner), *inner.prologue, *inner.body, ir.Instruction("ret"))

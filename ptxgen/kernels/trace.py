@@ -14,7 +14,6 @@ from ptxgen.kernels.annotations import Constant, Dim, Parameter, Tensor
 from ptxgen.layouts.expr import Expr
 from ptxgen.runtime.signature import DimParam, ScalarParam, Signature, TensorMapParam, TensorParam
 from ptxgen.tracing.builder import Builder, Value, given_register, given_value
-from ptxgen.tracing.calls import parameter_type
 from ptxgen.tracing.provenance import Where, raised_at
 from ptxgen.tracing.source import parameter_line, return_line
 from ptxgen.tracing.spoken import spoken
@@ -92,7 +91,7 @@ def load_parameter(builder: Builder, name: str, type: Type) -> Scalar:
     from ptxgen.instructions.checking import Given
 
     target = builder.register(type)
-    opcode = f"ld.param.{parameter_type(type)}"
+    opcode = f"ld.param.{type.word}"
     address = ir.Address(ir.Sym(name))
     builder.emit(
         opcode, [(target, given_register(target, type)), (address, Given("address", f"[{name}]", space="param"))], into=builder.prologue
@@ -236,7 +235,7 @@ def _declaration(parameter: Parameter) -> ir.Variable:
     if isinstance(annotation, Tensor):
         return ir.Variable("param", "u64", parameter.name, linkage=None, ptr=("global", annotation.align))
     assert isinstance(annotation, Type)
-    return ir.Variable("param", parameter_type(annotation), parameter.name)
+    return ir.Variable("param", annotation.word, parameter.name)
 
 
 def _dim_declaration(one: Dim) -> ir.Variable:

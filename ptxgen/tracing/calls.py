@@ -10,13 +10,7 @@ from ptxgen.instructions.types import Type
 from ptxgen.tracing.builder import Builder, Value, given_register
 from ptxgen.tracing.provenance import Where
 
-__all__ = ["call", "parameter_type", "parameter_variable", "result_offsets", "result_variable"]
-
-
-def parameter_type(type: Type) -> str:
-    """How a scalar stands in a parameter list: half and packed types as bits."""
-    plain = type.is_integer or type.name in ("f32", "f64")
-    return type.name if plain and type.lanes == 1 else f"b{type.bits}"
+__all__ = ["call", "parameter_variable", "result_offsets", "result_variable"]
 
 
 def call(builder: Builder, function: str, arguments: Sequence[Value], results: Sequence[Type], where: Where) -> list[ir.Reg]:
@@ -32,7 +26,7 @@ def call(builder: Builder, function: str, arguments: Sequence[Value], results: S
         body.append(result_variable(results, "retval0"))
     for name, value in zip(names, arguments):
         address = ir.Address(ir.Sym(name)), Given("address", f"[{name}]", space="param")
-        builder.emit(f"st.param.{parameter_type(value.type)}", [address, value.described()], into=body, where=where)
+        builder.emit(f"st.param.{value.type.word}", [address, value.described()], into=body, where=where)
     checked = check("call", [*[Given("list", "()")] * bool(results), Given("symbol", function), Given("list", "()")])
     builder.need(checked)
     body.append(ir.Call("call", ir.Sym(function), answers, tuple(map(ir.Sym, names)), where=where))
@@ -41,14 +35,14 @@ def call(builder: Builder, function: str, arguments: Sequence[Value], results: S
         target = builder.register(type)
         found.append(target)
         address = ir.Address(ir.Sym("retval0"), offset), Given("address", "[retval0]", space="param")
-        builder.emit(f"ld.param.{parameter_type(type)}", [(target, given_register(target, type)), address], into=body, where=where)
+        builder.emit(f"ld.param.{type.word}", [(target, given_register(target, type)), address], into=body, where=where)
     builder.append(ir.Block(tuple(body)))
     return found
 
 
 def parameter_variable(type: Type, name: str) -> ir.Variable:
     """A parameter of a ``.func``: at least 32 bits wide, as ptxas demands; a narrower value is its lowest bits."""
-    return ir.Variable("param", parameter_type(type) if type.bits >= 32 else "b32", name)
+    return ir.Variable("param", type.word if type.bits >= 32 else "b32", name)
 
 
 def result_offsets(results: Sequence[Type]) -> list[int]:

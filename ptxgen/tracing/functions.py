@@ -70,8 +70,7 @@ def select(p: Any, a: Any, b: Any) -> Scalar:
         )
     if isinstance(p.operand, ir.Not):  # choose the other way round
         p, one, other = ~p, other, one  # type: ignore[operator]
-    typed = type.name if type.is_integer or type.name in ("f32", "f64") else f"b{type.bits}"
-    made = emit(builder, f"selp.{typed}", type, [one, other, p], where)
+    made = emit(builder, f"selp.{type.word}", type, [one, other, p], where)
     known = None if one.expr is None or other.expr is None else ranges.union(one.expr, other.expr, bounds(type))
     attach(made, carry_out(known, [one, other], type))
     return made

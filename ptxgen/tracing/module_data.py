@@ -69,8 +69,8 @@ def _declare(what: str, space: str, values: Any, dtype: Type | None, align: int 
 
     def make() -> str:
         name = builder.unique(assigned_name(where) or space)
-        declared = dtype.name if dtype.is_integer or dtype.name in ("f32", "f64") else f"b{dtype.bits}"
-        builder.module.append(ir.Variable(space, declared, name, (array.size,), align=align, init=_initial(array, declared), where=where))
+        values = _initial(array, dtype.word)
+        builder.module.append(ir.Variable(space, dtype.word, name, (array.size,), align=align, init=values, where=where))
         return name
 
     if space == "const":

@@ -124,18 +124,13 @@ def _no_value(view: View, symbol: str) -> TraceError:
     if view.space == "reg":
         legal = "px.tile.ewise(lambda x: ..., destination, source, scope=...), or px.tile.apply with an instruction's name"
         if view.dtype.bits in (16, 32, 64):
-            legal += f'; px.tile.apply("mov.{_word(view.dtype)}", acc, r[2:3], scope="thread") copies an element into acc, a px.reg'
+            legal += f'; px.tile.apply("mov.{view.dtype.word}", acc, r[2:3], scope="thread") copies an element into acc, a px.reg'
     else:
-        load = f"px.ptx.ld.{'global_' if view.space == 'global' else view.space}.{_word(view.dtype)}(...)"
+        load = f"px.ptx.ld.{'global_' if view.space == 'global' else view.space}.{view.dtype.word}(...)"
         legal = f"load it: {load} of one element gives a traced scalar" if view.dtype.bits >= 8 else "load it first"
     return TraceError(
         f"{view!r} is used with {symbol}", where=here(), why="a view says where values are; it has none itself", legal=legal
     )
-
-
-def _word(dtype: Type) -> str:
-    """The type that ld has for an element."""
-    return dtype.name if dtype.lanes == 1 and (dtype.is_integer or dtype.name in ("f32", "f64")) else f"b{dtype.bits}"
 
 
 # What other libraries call what a view can do.
@@ -239,7 +234,7 @@ class View:
         raise AttributeError(f"a view has no attribute {name!r}{f'; {near}' if near else ''}")
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        word = _word(self.dtype)
+        word = self.dtype.word
         store = f"px.ptx.st.{'global_' if self.space == 'global' else self.space}.{word}(x[i], value)"
         raise TraceError(
             f"an element of {self!r} is assigned", where=here(), why="which instruction stores is the kernel's to say",

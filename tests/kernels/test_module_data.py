@@ -48,6 +48,19 @@ def test_negative_zero_and_nan_keep_their_bits():
     np.testing.assert_array_equal(out, bits)
 
 
+def test_packed_elements_are_declared_as_untyped_bits():
+    @px.kernel(grid=1, block=2)
+    def read(out: px.Tensor((2,), px.u32)):
+        table = px.const([65537, 131074], px.u16x2)
+        px.ptx.st.global_.b32(out[px.tid.x], px.ptx.ld.const.b32(table[px.tid.x]))
+
+    assert ".b32 table[2] = {65537, 131074};" in read.ptx()
+    assemble(read.ptx())
+    out = np.zeros(2, np.uint32)
+    read(out)
+    assert out.tolist() == [65537, 131074]
+
+
 def test_equal_tables_are_one_and_names_are_the_users():
     @px.kernel(grid=1, block=1)
     def kernel(weights: px.Tensor((1,), px.f32)):
