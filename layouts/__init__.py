@@ -25,7 +25,7 @@ from ptxgen.layouts.axes import (
     wgid,
     wid_in_wg,
 )
-from ptxgen.layouts.errors import LayoutError, PtxgenError
+from ptxgen.layouts.errors import Impossible, LayoutError, PtxgenError
 from ptxgen.layouts.expr import Expr, Monomial, Scalar, Symbol, as_scalar, counterexample, prove_nonnegative
 from ptxgen.layouts.layout import Layout, as_layout
 from ptxgen.layouts.parse import parse
@@ -38,6 +38,7 @@ __all__ = [
     "Axis",
     "AxisTerm",
     "Expr",
+    "Impossible",
     "Layout",
     "LayoutError",
     "Monomial",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 Error = TypeVar("Error", bound="PtxgenError")
@@ -52,3 +52,21 @@ class LayoutError(PtxgenError, ValueError):
 
     def __str__(self) -> str:
         return f"{super().__str__()}\n  legal: {self.legal}" if self.legal else super().__str__()
+
+
+class Impossible(LayoutError):
+    """A search that proved that nothing meets all demands at once.
+
+    Attributes
+    ----------
+    demands : tuple of str
+        The smallest set of demands that conflict, one sentence each: without any one of them the rest can be met.
+    """
+
+    def __init__(self, problem: str, demands: Sequence[str], legal: str = "") -> None:
+        super().__init__(problem, legal)
+        self.demands = tuple(demands)
+
+    def __str__(self) -> str:
+        lines = [PtxgenError.__str__(self), *(f"  demand: {demand}" for demand in self.demands)]
+        return "\n".join([*lines, f"  legal: {self.legal}"] if self.legal else lines)

@@ -66,11 +66,14 @@ _HOMES: dict[str, str] = {
     **dict.fromkeys(("cluster_arrive", "cluster_sync", "cluster_wait", "mapa"), "ptxgen.tracing.handles.clusters"),
     **dict.fromkeys(("sreg", "tid", "ntid", "ctaid", "nctaid"), "ptxgen.tracing.specials"),
     # errors
-    **dict.fromkeys(("PtxgenError", "LayoutError", "InstructionError", "TraceError"), "ptxgen.errors"),
+    **dict.fromkeys(("PtxgenError", "LayoutError", "Impossible", "InstructionError", "TraceError"), "ptxgen.errors"),
     "LintError": "ptxgen.lint.switch",
     "EmulationError": "ptxgen.emulator",
     "ArgumentError": "ptxgen.runtime",
 }  # fmt: skip
+
+_MODULES = ("solve", "tile")
+"""Names that are modules of their own."""
 
 
 def __getattr__(name: str) -> Any:
@@ -78,7 +81,7 @@ def __getattr__(name: str) -> Any:
     if home is not None:
         module, _, attribute = home.partition(":")
         found = getattr(importlib.import_module(module), attribute or name)
-    elif name in ("ir", "tile"):  # Python asks for a module before it imports it from here
+    elif name in _MODULES or name == "ir":  # Python asks for a module before it imports it from here
         found = importlib.import_module(f"ptxgen.{name}")
     else:
         found = _type_named(name)
@@ -96,7 +99,7 @@ def _type_named(name: str) -> Any:
 
         from ptxgen.elsewhere import ELSEWHERE
 
-        near = difflib.get_close_matches(name, sorted({*_HOMES, "tile", *TYPES, *ELEMENT_TYPES}), n=3)
+        near = difflib.get_close_matches(name, sorted({*_HOMES, *_MODULES, *TYPES, *ELEMENT_TYPES}), n=3)
         hint = f"; did you mean {' or '.join('px.' + one for one in near)}?" if near else ""
         hint = f"; here: {ELSEWHERE[name]}" if name in ELSEWHERE else hint
         raise AttributeError(f"module 'ptxgen' has no attribute {name!r}{hint}")
@@ -106,4 +109,4 @@ def _type_named(name: str) -> Any:
 def __dir__() -> list[str]:
     from ptxgen.instructions.types import ELEMENT_TYPES, TYPES
 
-    return sorted({*globals(), *_HOMES, "tile", *TYPES, *ELEMENT_TYPES})
+    return sorted({*globals(), *_HOMES, *_MODULES, *TYPES, *ELEMENT_TYPES})

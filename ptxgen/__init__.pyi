@@ -1,12 +1,14 @@
 # Made by `python -m ptxgen.reference` from ptxgen/__init__.py; not to be edited.
 # ruff: noqa
+from ptxgen import solve as solve
 from ptxgen import tile as tile
-from ptxgen.instructions.types import Type
 from ptxgen.emulator import EmulationError as EmulationError
+from ptxgen.errors import Impossible as Impossible
 from ptxgen.errors import InstructionError as InstructionError
 from ptxgen.errors import LayoutError as LayoutError
 from ptxgen.errors import PtxgenError as PtxgenError
 from ptxgen.errors import TraceError as TraceError
+from ptxgen.instructions.types import Type
 from ptxgen.kernels.annotations import Tensor as Tensor
 from ptxgen.kernels.annotations import cdiv as cdiv
 from ptxgen.kernels.annotations import constexpr as constexpr

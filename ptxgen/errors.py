@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ptxgen.instructions.errors import InstructionError
-from ptxgen.layouts.errors import LayoutError, PtxgenError
+from ptxgen.layouts.errors import Impossible, LayoutError, PtxgenError
 
-__all__ = ["InstructionError", "LayoutError", "PtxgenError", "TraceError"]
+__all__ = ["Impossible", "InstructionError", "LayoutError", "PtxgenError", "TraceError"]
 
 
 class TraceError(PtxgenError):
