@@ -137,3 +137,34 @@ def test_negative_zeros_become_positive() -> None:
     lines = "cvt.rz.satfinite.pzo.e2m3x2.f32 %h0, %f1, %f2; cvt.u32.u16 %r0, %h0;"
     assert [hex(one) for one in run(lines, values, tiny, target="sm_107a")] == ["0x0", "0x0", "0x2800"]
     assert run("cvt.rn.pzo.tf32.f32 %r0, %f1;", values, target="sm_107a").tolist() == [0, 0x9FEC2000, 0xBF800000]
+
+
+def sixty_fourths(value: float) -> int:
+    """To nearest, ties to even, clamped: Python rounds fractions so."""
+    if not np.isfinite(value):
+        return -128 if value < 0 else 127
+    return max(-128, min(127, round(Fraction(value) * 64)))
+
+
+@pytest.mark.parametrize("relu", ["", ".relu"])
+def test_fixed_point_counts_sixty_fourths(relu: str) -> None:
+    values, others = VALUES.copy(), OTHERS.copy()
+    values[:8] = [np.nan, np.inf, -np.inf, -2.0, 1.9921875, 0.0234375, 0.0078125, -0.0]
+    found = run(f"cvt.rn.satfinite{relu}.s2f6x2.f32 %h0, %f1, %f2; cvt.u32.u16 %r0, %h0;", values, others, dtype="i1").reshape(-1, 4)
+    expected = [[sixty_fourths(float(one)) for one in source] for source in (others, values)]
+    np.testing.assert_array_equal(found[:, :2].T, np.maximum(expected, 0) if relu else expected)
+
+
+def test_fixed_point_is_scaled_both_ways() -> None:
+    pairs = VALUES.astype(ml_dtypes.bfloat16).view(np.uint16)[:, None] + np.zeros(2, np.uint16)
+    pairs[:, 1] = OTHERS.astype(ml_dtypes.bfloat16).view(np.uint16)
+    scales = RNG.integers(124, 131, (256, 2)).astype(np.uint8)
+    packed, words = scales.astype(np.uint32)[:, 0] | scales.astype(np.uint32)[:, 1] << 8, np.ascontiguousarray(pairs).view(np.uint32)[:, 0]
+    factors = 2.0 ** (scales.astype(np.float64) - 127)
+    lines = "cvt.u16.u32 %h1, %r2; cvt.rn.satfinite.scaled::n2::ue8m0.s2f6x2.bf16x2 %h0, %r1, %h1; cvt.u32.u16 %r0, %h0;"
+    narrow = run(lines, words, packed, dtype="i1").reshape(-1, 4)[:, :2]
+    exact = pairs.view(ml_dtypes.bfloat16).astype(np.float64) / factors
+    np.testing.assert_array_equal(narrow, [[sixty_fourths(one) for one in row] for row in exact])
+    lines = "cvt.u16.u32 %h1, %r1; cvt.u16.u32 %h2, %r2; cvt.rn.scaled::n2::ue8m0.bf16x2.s2f6x2 %r0, %h1, %h2;"
+    wide = run(lines, np.ascontiguousarray(narrow).view(np.uint16)[:, 0].astype(np.uint32), packed, dtype="u2")
+    np.testing.assert_array_equal(wide.view(ml_dtypes.bfloat16).reshape(-1, 2).astype(np.float64), narrow / 64 * factors)

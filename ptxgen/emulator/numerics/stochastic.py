@@ -1,4 +1,4 @@
-"""Conversions that take more than values: random bits to round by, and powers of two to scale by (ISA "cvt", .rs and .scaled).
+"""Conversions with random bits to round by, or powers of two to scale by, and fixed point (ISA "cvt", .rs, .scaled, .s2f6).
 
 Random bits are added below the last bit of the result, the highest of them right below it, and what is left below is cut off. Hardware that
 does so was not at hand: where results are subnormal, the ISA does not say how the bits are placed.
@@ -11,7 +11,7 @@ import numpy as np
 from ptxgen.emulator.numerics.common import Array
 from ptxgen.emulator.numerics.rounding import BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16, Format, every_value, narrow
 
-__all__ = ["FORMATS", "decoded", "power_of_two", "rounded_by"]
+__all__ = ["FORMATS", "decoded", "fixed_point", "power_of_two", "rounded_by"]
 
 FORMATS: dict[str, Format] = {"f16": F16, "bf16": BF16, "e4m3": E4M3, "e5m2": E5M2, "e3m2": E3M2, "e2m3": E2M3, "e2m1": E2M1}
 
@@ -50,6 +50,14 @@ def power_of_two(codes: Array) -> Array:
 
 def decoded(patterns: Array, name: str) -> Array:
     """Patterns of a narrow format, in bytes or nibbles of their own, as f64."""
+    if name == "s2f6":
+        return patterns.astype(np.int64).astype(np.int8) / 64.0
     table = every_value(FORMATS[name])
     found: Array = table[patterns.astype(np.int64) & (len(table) - 1)]
     return found
+
+
+def fixed_point(values: Array) -> Array:
+    """f64 `values` as .s2f6 patterns: bytes that count 64ths, rounded to nearest even and clamped; NaN becomes the largest."""
+    steps = np.clip(np.rint(np.where(np.isnan(values), np.inf, values) * 64), -128, 127)
+    return steps.astype(np.int8).view(np.uint8)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ptxgen.emulator import numerics
+from ptxgen.emulator.numerics.half import bf16_to_f32
 from ptxgen.emulator.numerics.rounding import narrow as narrow_to
-from ptxgen.emulator.numerics.stochastic import FORMATS, decoded, power_of_two, rounded_by
+from ptxgen.emulator.numerics.stochastic import FORMATS, decoded, fixed_point, power_of_two, rounded_by
 from ptxgen.emulator.operands import Array
 from ptxgen.emulator.semantics.lanes import lanewise, split_lanes
 from ptxgen.emulator.semantics.table import semantics
@@ -66,9 +67,7 @@ def widen(match: Match) -> Function:
     source = match.value(".atype")
     if match.type().name == "f16x2":
         return _packed(match, "f16x2", source)
-    if source == "s2f6x2":
-        raise numerics.NumericsError("s2f6x2 is not emulated")
-    if ".scaled::n2::ue8m0" in match.bindings or ".satfinite" in match.bindings:
+    if ".scaled::n2::ue8m0" in match.bindings or ".satfinite" in match.bindings or source == "s2f6x2":
         return _multiplied(match, source)
     to_f16 = _packed(match, "f16x2", source)  # exact, as is the step from there to bf16
     to_bf16 = numerics.cvt("bf16", "f16", rounding="rn")
@@ -77,7 +76,7 @@ def widen(match: Match) -> Function:
 
 
 def _multiplied(match: Match, source: str) -> Function:
-    """Each value, with ``.scaled::n2`` times its power of two, as a .bf16."""
+    """Each value, with ``.scaled::n2`` times its power of two, as a .bf16, rounded once."""
     of, (saturate, relu) = TYPES[source], (".satfinite" in match.bindings, ".relu" in match.bindings)
     width = of.bits // of.lanes
 
@@ -117,14 +116,35 @@ def saturating_pack(match: Match) -> Function:
 
 
 def _packed(match: Match, target: str, source: str) -> Function:
-    if "s2f6x2" in (target, source):
-        raise numerics.NumericsError("s2f6x2 is not emulated")
+    if target == "s2f6x2":
+        return _fixed_point(match, source)
     if ".rs" in match.bindings:
         return _stochastic(match, target)
     if ".scaled::n1::ue8m0" in match.bindings:
         return _divided(match, target, source)
     convert = numerics.cvt_packed(target, source, rounding=match.value(".frnd") or "rn", **_options(match))
     return _without_negative_zero(convert, target) if ".pzo" in match.bindings else convert
+
+
+def _fixed_point(match: Match, source: str) -> Function:
+    """Pairs of 64ths of two values, with ``.scaled::n2`` each divided by its power of two."""
+    scaled, relu = ".scaled::n2::ue8m0" in match.bindings, ".relu" in match.bindings
+
+    def apply(*sources: Array) -> Array:
+        values, scale = (sources[:-1], sources[-1]) if scaled else (sources, None)
+        if source != "f32":
+            pair = values[0].view(np.uint32)
+            values = tuple(bf16_to_f32(half) for half in (pair >> np.uint32(16), pair))
+        elements = []
+        for lane, value in enumerate(reversed(values)):
+            with np.errstate(all="ignore"):
+                exact = value.astype(np.float64)
+                if scale is not None:
+                    exact = exact / power_of_two(scale.astype(np.int64) >> lane * 8)
+            elements.append(fixed_point(np.maximum(exact, 0.0) if relu else exact))
+        return _joined(elements, TYPES["s2f6x2"])
+
+    return apply
 
 
 def _without_negative_zero(convert: Function, target: str) -> Function:
