@@ -29,6 +29,16 @@ def fragment(cols):
     return S[((4, 2, 8), (cols // 8, 4, 2)) : ((32 @ tid_in_wg, 2, 4 @ tid_in_wg), (4, 1 @ tid_in_wg, 1))]
 
 
+def by_pair(tile):
+    """Of 64 rows: thread; column of eight and half of the rows, which are repeated; element of the pair."""
+    return tile.rearrange("(w i r) (n t j) -> (w r t) n i j", w=4, i=2, r=8, t=4, j=2)
+
+
+def by_matrix(tile):
+    """Of 64 rows: warp; sixteen columns, which are repeated; the four matrices of one instruction, row and column."""
+    return tile.rearrange("(w i r) (n h c) -> w n h i r c", w=4, i=2, r=8, h=2, c=8).view(4, 4, 4, 8, 8)
+
+
 def gemm(blocks=BLOCKS, dtype=bf16):
     """The kernel for matrices of `dtype`, bf16 or e4m3, and a grid of `blocks` blocks, an even number: one for each multiprocessor."""
     depth, each = 8 * SPAN // dtype.bits, 256 // dtype.bits  # elements of K: a stage's, an instruction's
@@ -55,12 +65,13 @@ def gemm(blocks=BLOCKS, dtype=bf16):
 
         rank = px.sreg.cluster_ctarank
         across, down, steps = px.cdiv(N, COLS), px.cdiv(M, 2 * ROWS), px.cdiv(K, depth)
+        first_tile, count = px.ctaid.x // 2, across * down
 
         def tiles():
-            return px.range(px.ctaid.x // 2, across * down, blocks // 2)
+            return px.range(first_tile, count, blocks // 2)
 
         def corner(tile):
-            return tile % down * (2 * ROWS) + rank * ROWS, tile // down * COLS
+            return (2 * (tile % down) + rank) * ROWS, tile // down * COLS
 
         with px.if_(px.tid.x < 128):
             px.setmaxnreg(40, "dec")
@@ -80,7 +91,10 @@ def gemm(blocks=BLOCKS, dtype=bf16):
             px.setmaxnreg(232, "inc")
             group = px.warp_uniform((px.tid.x - 128) // 128)
             sums = px.local((64, COLS), f32, layout=fragment(COLS))
-            together = px.named_barrier(group + 1, 128)
+            rounded = px.local((64, PART), bf16, container=b32, layout=fragment(PART))
+            out = staged.rearrange("(w m) n -> w m n", w=2)[group]
+            sums_by_pair, pairs, matrices, stored = by_pair(sums), by_pair(rounded).view(b32), by_matrix(rounded), by_matrix(out)
+            together, leads = px.named_barrier(group + 1, 128), px.tid.x % 128 == 0
             at = px.pipeline_state(STAGES)
             for tile in tiles():
                 row, col = corner(tile)
@@ -96,28 +110,20 @@ def gemm(blocks=BLOCKS, dtype=bf16):
                         empty[at.stage].arrive(cta=px.sreg.laneid)
                     at.advance()
 
-                out = staged.rearrange("(w m) n -> w m n", w=2)[group]
+                first = row + 64 * group
                 for part in range(0, COLS, PART):
-                    rounded = px.local((64, PART), bf16, container=b32, layout=fragment(PART))
-                    pairs = rounded.rearrange("(w i r) (n t j) -> (w r t) n i j", w=4, i=2, r=8, t=4, j=2).view(b32)
-                    exact = sums[:, part : part + PART].rearrange("(w i r) (n t j) -> (w r t) n i j", w=4, i=2, r=8, t=4, j=2)
+                    exact = sums_by_pair[:, part // 8 : (part + PART) // 8]
                     px.tile.apply("cvt.rn.bf16x2.f32", pairs, exact[..., 1:2], exact[..., 0:1], scope="warpgroup")
-                    with px.if_(px.tid.x % 128 == 0):
+                    with px.if_(leads):
                         px.bulk_wait(0, read=True)
                     together.sync()
-                    eights = "(w i r) (n h c) -> w n h i r c"
-                    px.tile.apply(
-                        STMATRIX,
-                        out.rearrange(eights, w=4, i=2, r=8, h=2, c=8).view(4, 4, 4, 8, 8),
-                        rounded.rearrange(eights, w=4, i=2, r=8, h=2, c=8).view(4, 4, 4, 8, 8),
-                        scope="warpgroup",
-                    )
+                    px.tile.apply(STMATRIX, stored, matrices, scope="warpgroup")
                     px.fence_proxy_async("shared::cta")
                     together.sync()
-                    with px.if_(px.tid.x % 128 == 0):
-                        px.tile.apply(STORE, C.box((row + 64 * group, col + part), (64, PART)), out, scope="thread")
+                    with px.if_(leads):
+                        px.tile.apply(STORE, C.box((first, col + part), (64, PART)), out, scope="thread")
                         px.bulk_commit()
-            with px.if_(px.tid.x % 128 == 0):
+            with px.if_(leads):
                 px.bulk_wait(0)
         px.cluster_sync()  # no block ends while the other may still signal its barriers
 
