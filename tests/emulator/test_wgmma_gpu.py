@@ -10,6 +10,7 @@ import pytest
 
 from ptxgen.emulator import emulate
 from ptxgen.text import read
+from tests.emulator.test_sparse_wgmma import case
 from tests.emulator.test_wgmma import FORMS, TYPES, prepare
 
 pytestmark = pytest.mark.gpu
@@ -88,3 +89,16 @@ def test_every_type(device: Any, type_a: str, type_b: str, type_d: str, a_regist
 @pytest.mark.parametrize("a_major, b_major", [(True, True), (True, False), (False, True), (False, False)])
 def test_every_major_and_swizzle(device: Any, span: int, a_major: bool, b_major: bool) -> None:
     compare(device, "bf16", "bf16", "f32", 136, a_span=span, b_span=span, a_major=a_major, b_major=b_major)
+
+
+@pytest.mark.parametrize("a_registers", [False, True])
+@pytest.mark.parametrize("types", FORMS, ids=".".join)
+def test_sparse_products_of_random_bits(device: Any, types: tuple[str, str, str], a_registers: bool) -> None:
+    text, mine, _ = case(*types, a_registers=a_registers, a_span=32, b_span=64)
+    rng = np.random.default_rng(8)
+    for array in (mine[1], mine[3]):  # both factors in shared memory, and A in registers
+        array.view(np.uint8)[...] = rng.integers(0, 256, array.view(np.uint8).shape, np.uint8)
+    gpus = [argument.copy() if isinstance(argument, np.ndarray) else argument for argument in mine]
+    emulate(read(text), "k", grid=1, block=128, arguments=mine).raise_for_reports()
+    on_gpu(device, text, gpus)
+    np.testing.assert_array_equal(mine[2], gpus[2])

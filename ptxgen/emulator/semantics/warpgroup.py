@@ -10,6 +10,7 @@ import numpy as np
 from ptxgen.emulator.descriptors import HOPPER, decode, matrix_addresses, read_chunks
 from ptxgen.emulator.inflight import Issue, watched_registers
 from ptxgen.emulator.lowering import Control, Lowering, Run
+from ptxgen.emulator.metadata import chunks_of_lanes, expanded, first_fault
 from ptxgen.emulator.numerics.matrix import ELEMENT_BITS, matrix_product
 from ptxgen.emulator.operands import Array, Get
 from ptxgen.emulator.rendezvous import WARPGROUP, together
@@ -28,6 +29,9 @@ _PATTERNS: dict[str, Any] = {
     "f16": np.uint16, "bf16": np.uint16, "tf32": np.uint32, "e4m3": np.uint8, "e5m2": np.uint8, "s8": np.int8, "u8": np.uint8,
     "b1": np.uint8,
 }  # fmt: skip
+
+_GIVERS = {"e4m3": 4, "e5m2": 4, "s8": 4, "u8": 4}
+"""How many lanes of every four give metadata, where it is not two."""
 
 _SHAPE = re.compile(r"m64n(\d+)k(\d+)")
 
@@ -61,7 +65,10 @@ def lower_wait(low: Lowering) -> Control:
 _DENSE = [f"wgmma.mma_async ({types}{place})" for types in _TYPES for place in ("", ", A in registers")]
 
 
-@control("warpgroup", *_DENSE)
+_SPARSE = [f"wgmma.mma_async.sp ({types})" for types in _TYPES if types != "b1"]
+
+
+@control("warpgroup", *_DENSE, *_SPARSE)
 def lower_product(low: Lowering) -> Control:
     return together(low, WARPGROUP, _Product(low).execute)
 
@@ -85,12 +92,19 @@ class _Product:
         self.a = watched_registers(low, operands[1]) if self.in_registers else np.zeros(0, np.int64)
         self.a_descriptor = None if self.in_registers else low.source(operands[1], type_named("b64"))
         self.b_descriptor = low.source(operands[2], type_named("b64"))
+        self.sparse = "sp" in parts
+        if self.sparse:
+            selector = operands[4]
+            assert isinstance(selector, Int)
+            self.metadata, self.selector = low.source(operands[3], type_named("b32")), selector.value
+            operands = (*operands[:3], *operands[5:])
         self.scale_d = low.source(operands[3], type_named("pred"))
         self._immediates([operand.value for operand in operands[4:] if isinstance(operand, Int)])
         self.d_row, self.d_column = d_fragment(n, 2 if d_type == "f16" else 1)
         bits = ELEMENT_BITS[self.a_type]
         self.element = max(bits // 8, 1)
         self.depth = k * bits // 8 // self.element
+        self.kept = self.depth // 2 if self.sparse else self.depth
         if self.in_registers:
             self.a_row, self.a_column = a_fragment(32 // bits)
 
@@ -118,8 +132,10 @@ class _Product:
         if self.a_descriptor is None:
             a = self._from_registers(watched.load(self.a, threads))
         else:
-            a = self._matrix(wave, frame, groups, self.a_descriptor, 64, self.a_k_major, self.a_type, "A")
-        b = self._matrix(wave, frame, groups, self.b_descriptor, self.shape.n, self.b_k_major, self.b_type, "B")
+            a = self._matrix(wave, frame, groups, self.a_descriptor, (64, self.kept), self.a_k_major, self.a_type, "A")
+        if self.sparse:
+            a = self._expanded(wave, frame, groups, a)
+        b = self._matrix(wave, frame, groups, self.b_descriptor, (self.shape.n, self.depth), self.b_k_major, self.b_type, "B")
         c = self._accumulators(watched.load(self.d, threads), adds)
         if self.negate:
             a = a ^ a.dtype.type(1 << 8 * self.element - 1)
@@ -139,8 +155,21 @@ class _Product:
             wave.reports.add("collective", message, self.statement, wave.threads, groups[torn].reshape(-1), subject=name)
         return values[:, 0]
 
-    def _matrix(self, wave: Wave, frame: Frame, groups: Array, get: Get, rows: int, k_major: bool, type: str, name: str) -> Array:
-        """A matrix in shared memory: shape (warpgroups, rows, K)."""
+    def _expanded(self, wave: Wave, frame: Frame, groups: Array, kept: Array) -> Array:
+        """A sparse A with its zeros; each warp tells of its own 16 rows."""
+        words = np.broadcast_to(self.metadata(wave, frame, groups.reshape(-1)), groups.size).reshape(-1, WARP)
+        chunks = chunks_of_lanes(words, self.selector, _GIVERS.get(self.a_type, 2), self.a_type).reshape(len(groups), 64, -1)
+        dense, valid = expanded(kept, chunks, self.a_type)
+        if not valid.all():
+            group, message = first_fault(chunks, valid)
+            wave.reports.add("metadata", message, self.statement, wave.threads, groups[group])
+        return dense
+
+    def _matrix(
+        self, wave: Wave, frame: Frame, groups: Array, get: Get, extent: tuple[int, int], k_major: bool, type: str, name: str
+    ) -> Array:
+        """A matrix of rows x depth elements in shared memory: shape (warpgroups, rows, K)."""
+        rows, depth = extent
         words = self._uniform(wave, frame, groups, get, f"the descriptor of {name}")
         blocks = wave.threads.block[groups[:, 0]]
         result = None
@@ -151,7 +180,7 @@ class _Product:
                 message = f"the descriptor of {name} is {int(word):#018x}: {fields}"
                 wave.reports.add("descriptor", message, self.statement, wave.threads, groups[chosen].reshape(-1), subject=name)
                 continue
-            address = matrix_addresses(fields, k_major=k_major, rows=rows, depth=self.depth, element=self.element)
+            address = matrix_addresses(fields, k_major=k_major, rows=rows, depth=depth, element=self.element)
             readers = groups[chosen, 0]
             reading = read_chunks(wave, self.statement, readers, blocks[chosen], address, name)
             if wave.checks:
@@ -162,14 +191,14 @@ class _Product:
                 result = np.zeros((len(groups), *part.shape[1:]), part.dtype)
             result[chosen] = part
         if result is None:
-            return np.zeros((len(groups), rows, self.shape.k), _PATTERNS[type])
+            return np.zeros((len(groups), rows, depth * (8 if type == "b1" else 1)), _PATTERNS[type])
         return result
 
     def _from_registers(self, words: Array) -> Array:
         """A from (register, thread) words to shape (warpgroups, 64, K)."""
         grouped = np.ascontiguousarray(words.reshape(4, -1, WARPGROUP).transpose(1, 2, 0))
         elements = _patterns(grouped.view(np.uint8), self.a_type).reshape(len(grouped), WARPGROUP, 4, -1)
-        matrix = np.empty((len(grouped), 64, self.shape.k), elements.dtype)
+        matrix = np.empty((len(grouped), 64, self.shape.k // (2 if self.sparse else 1)), elements.dtype)
         matrix[:, self.a_row, self.a_column] = elements
         return matrix
 
