@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from ptxgen.layouts.errors import LayoutError
 
-__all__ = ["SHARED", "WARP", "Banks", "Collision", "collision", "ideal_wavefronts", "row_wavefronts", "wavefronts"]
+__all__ = ["SHARED", "WARP", "Banks", "Collision", "checked_lanes", "collision", "ideal_wavefronts", "row_wavefronts", "wavefronts"]
 
 WARP = 32
 """Lanes of a warp."""
@@ -83,7 +83,7 @@ def wavefronts(addresses: Any, width: int, *, active: Any = None, packed: bool =
     LayoutError
         For a width that is no power of two, an address that is no multiple of it, and anything but 32 lanes.
     """
-    addresses, active = _checked(addresses, width, active, banks)
+    addresses, active = checked_lanes(addresses, width, active)
     lanes = max(1, min(WARP, banks.span // width))
     found = _phases(addresses, active, width, lanes, banks)
     if lanes == WARP or not packed:
@@ -109,8 +109,12 @@ def row_wavefronts(addresses: Any, *, width: int = 16, active: Any = None, banks
     -------
     int64 array of shape (...)
     """
-    addresses, active = _checked(addresses, width, active, banks, rows=True)
-    found: Counts = _phases(addresses, active, width, max(1, banks.span // width), banks).sum(axis=-1)
+    rows, per_phase = np.asarray(addresses), max(1, banks.span // width)
+    if rows.ndim < 1 or rows.shape[-1] % per_phase:
+        legal = f"a last axis of a multiple of {per_phase}"
+        raise LayoutError(f"rows of shape {rows.shape} are no whole number of phases", legal=legal)
+    rows, active = _checked(rows, width, active)
+    found: Counts = _phases(rows, active, width, per_phase, banks).sum(axis=-1)
     return found
 
 
@@ -119,7 +123,7 @@ def ideal_wavefronts(addresses: Any, width: int, *, active: Any = None, packed: 
 
     Parameters and errors are those of `wavefronts`.
     """
-    addresses, active = _checked(addresses, width, active, banks)
+    addresses, active = checked_lanes(addresses, width, active)
     lanes = max(1, min(WARP, banks.span // width))
     found = _filled(addresses, active, width, lanes, banks)
     if lanes == WARP or not packed:
@@ -132,7 +136,7 @@ def collision(addresses: Any, width: int, *, active: Any = None, banks: Banks = 
 
     Parameters are those of `wavefronts`, of one access.
     """
-    addresses, active = _checked(addresses, width, active, banks)
+    addresses, active = checked_lanes(addresses, width, active)
     lanes = max(1, min(WARP, banks.span // width))
     worst: Collision | None = None
     for first in range(0, WARP, lanes):
@@ -146,18 +150,20 @@ def collision(addresses: Any, width: int, *, active: Any = None, banks: Banks = 
     return worst
 
 
-def _checked(addresses: Any, width: int, active: Any, banks: Banks, rows: bool = False) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def checked_lanes(addresses: Any, width: int, active: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Addresses of shape (..., 32) and which of them count, of the same shape; `LayoutError` where they are no accesses of warps."""
     found = np.asarray(addresses)
+    if found.ndim < 1 or found.shape[-1] != WARP:
+        legal = f"a last axis of {WARP}; active= says which lanes take part"
+        raise LayoutError(f"addresses of shape {found.shape} are not one a lane", legal=legal)
+    return _checked(found, width, active)
+
+
+def _checked(found: NDArray[Any], width: int, active: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     if width < 1 or width & (width - 1):
         raise LayoutError(f"a lane accesses {width} bytes", legal="1, 2, 4, 8, 16: a power of two")
     if found.dtype.kind not in "iu":
         raise LayoutError(f"byte addresses are integers, not {found.dtype}")
-    if found.ndim < 1 or (found.shape[-1] != WARP and not rows):
-        legal = f"a last axis of {WARP}; active= says which lanes take part"
-        raise LayoutError(f"addresses of shape {found.shape} are not one a lane", legal=legal)
-    per_phase = max(1, banks.span // width)
-    if rows and found.shape[-1] % per_phase:
-        raise LayoutError(f"{found.shape[-1]} rows of {width} bytes are no whole number of phases", legal=f"a multiple of {per_phase} rows")
     found = found.astype(np.int64, copy=False)
     on = np.ones(found.shape, np.bool_) if active is None else np.broadcast_to(np.asarray(active, np.bool_), found.shape)
     wrong = on & (found % width != 0)
