@@ -10,6 +10,7 @@ from ptxgen.layouts.axes import ZERO, Axis, AxisTerm, m
 from ptxgen.layouts.dims import Dim, coalesce, index
 from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.expr import Expr, Scalar, prove_nonnegative
+from ptxgen.layouts.units import ELEMENT, bits_of
 
 if TYPE_CHECKING:
     from ptxgen.layouts.layout import Layout
@@ -26,7 +27,7 @@ def equal(a: Layout, b: Layout) -> bool:
     if a is b:
         return True
     if a.unit != b.unit:
-        raise LayoutError(f"a layout in {a.unit}s can't be compared with one in {b.unit}s; bind(bits_per_element) the other one")
+        raise LayoutError(f"a layout in {a.unit}s can't be compared with one in {b.unit}s; {_remedy(a, b)}")
     if a.shape != b.shape:
         return False
     first, second = a.canonical(), b.canonical()
@@ -39,9 +40,13 @@ def equal(a: Layout, b: Layout) -> bool:
     return _equal_positions(first, second)
 
 
+def _remedy(a: Layout, b: Layout) -> str:
+    return "bind(bits_per_element) the other one" if ELEMENT in (a.unit, b.unit) else f"count the other one so: in_units({a.unit!r})"
+
+
 def _equal_positions(a: Layout, b: Layout) -> bool:
     """Compare layouts with different swizzles position by position."""
-    if a.unit != "bit" or not a.is_static or not (a.table().separable and b.table().separable):
+    if a.unit == ELEMENT or not a.is_static or not (a.table().separable and b.table().separable):
         return False
     if not a.replica_dims and not b.replica_dims:
         return np.array_equal(a.table().m, b.table().m) and _linear_elsewhere(a) == _linear_elsewhere(b)
@@ -83,9 +88,10 @@ def hash_of(layout: Layout) -> int:
 def _swizzled_term(layout: Layout, term: AxisTerm) -> AxisTerm:
     swizzle, position = layout.swizzle, Expr.of(term[m])
     constant = position.terms.get((), 0)
-    if swizzle is None or layout.unit != "bit" or (position - constant).divisor() % (swizzle.period * 8):
+    bits = bits_of(layout.unit)
+    if swizzle is None or bits is None or (position - constant).divisor() % (swizzle.period * 8 // bits):
         return term
-    return term + (swizzle.apply_bits(constant) - constant)
+    return term + (swizzle.apply_units(constant, bits) - constant)
 
 
 def canonical_replicas(replicas: tuple[Dim, ...]) -> tuple[tuple[Dim, ...], AxisTerm]:

@@ -33,6 +33,11 @@ def dims_text(dims: Dims) -> tuple[str, str]:
     return f"({', '.join(extents)})", f"({', '.join(strides)})"
 
 
+def shape_text(shape: Sequence[Scalar]) -> str:
+    """A shape as Python writes a tuple."""
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
 def coalesce(dims: Dims) -> Dims:
     """The same function of the coordinate with as few physical dimensions as possible.
 

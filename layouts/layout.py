@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ptxgen.layouts import compare
+from ptxgen.layouts import compare, slicing, units
 from ptxgen.layouts.axes import ZERO, Axis, AxisTerm, m, tx
-from ptxgen.layouts.dims import (
-    Dim,
-    Dims,
-    Unsplittable,
-    coalesce,
-    extent_of,
-    index,
-    slice_dims,
-    split,
-)
+from ptxgen.layouts.dims import Dim, Dims, Unsplittable, coalesce, extent_of, index, shape_text, split
 from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.expr import Expr, Scalar, Symbol, as_scalar, exact_int, is_number, product, prove_nonnegative
 from ptxgen.layouts.spec import Replica, Shard, as_extent
@@ -26,7 +17,6 @@ from ptxgen.layouts.swizzle import Swizzle
 from ptxgen.layouts.table import Table, unbound_swizzle
 from ptxgen.layouts.threads import check_thread_ranges
 
-ELEMENT, BIT = "element", "bit"
 _REMEMBERED = 16  # layouts that each layout keeps of those that were made of it
 
 
@@ -48,7 +38,7 @@ class Layout:
     swizzle
         XOR swizzle of byte positions; needs `bind` before positions can be asked for.
     unit
-        "element", or "bit" for strides on `m` that count bits already.
+        "element", or what strides on `m` count already: "bit", "byte", "word" (32 bits), "b16" ... (see `in_units`).
 
     Raises
     ------
@@ -67,7 +57,7 @@ class Layout:
         *,
         offset: int | Expr | Symbol | AxisTerm = 0,
         swizzle: Swizzle | None = None,
-        unit: str = ELEMENT,
+        unit: str = units.ELEMENT,
     ) -> None:
         if not isinstance(shard, Shard):
             raise LayoutError(f"a layout is built from S[extents : strides], not from {shard!r}")
@@ -75,8 +65,9 @@ class Layout:
             raise LayoutError(f"replicas are written R[extents : strides], not {replicas!r}")
         if swizzle is not None and not isinstance(swizzle, Swizzle):
             raise LayoutError(f"a swizzle is a Swizzle(bits, base, shift), not {swizzle!r}")
-        if unit not in (ELEMENT, BIT):
-            raise LayoutError(f'a layout counts "element" or "bit", not {unit!r}')
+        unit = units.unit_of(unit)
+        if swizzle is not None and unit != units.ELEMENT:
+            units.check_granule(swizzle, units.bits_of(unit) or 1, "a unit")
         moved = AxisTerm.of(offset, "an offset")
         self._set(shard.dims, replicas.dims if replicas else (), moved, swizzle, unit)
         check_thread_ranges(self)
@@ -125,7 +116,7 @@ class Layout:
 
     @property
     def unit(self) -> str:
-        """What positions on `m` count: "element" or "bit"."""
+        """What positions on `m` count: "element", "bit", "byte", "word" (32 bits), or a number of bits such as "b16"."""
         return self._unit
 
     @property
@@ -188,7 +179,7 @@ class Layout:
             parts.append(f"offset={self._offset}")
         if self._swizzle is not None:
             parts.append(f"swizzle={self._swizzle}")
-        if self._unit != ELEMENT:
+        if self._unit != units.ELEMENT:
             parts.append(f'unit="{self._unit}"')
         return f"Layout({', '.join(parts)})"
 
@@ -232,30 +223,18 @@ class Layout:
         LayoutError
             For a layout that counts bits already, or elements wider than the swizzle's granule.
         """
-        bits = exact_int(bits_per_element, "bits per element")
-        known = self._derived.get(bits)
-        if known is not None:
-            return known
-        if self._unit == BIT:
-            raise LayoutError(f"{self!r} counts bits already; bind() turns elements into bits once")
-        if bits < 1:
-            raise LayoutError(f"an element has at least 1 bit, not {bits}")
-        self._check_granule(bits)
-        dims = tuple(tuple((e, s.scaled(m, bits)) for e, s in part) for part in self._dims)
-        replicas = tuple((e, s.scaled(m, bits)) for e, s in self._replicas)
-        return self._remember(bits, self._with(dims, self._offset.scaled(m, bits), replicas, BIT))
+        known = self._derived.get(bits_per_element) if type(bits_per_element) is int else None
+        return known or self._remember(bits_per_element, units.bind(self, bits_per_element))
+
+    def in_units(self, unit: str | int) -> Layout:
+        """The same positions counted in "bit", "byte", "word" (32 bits), or another number of bits; see `units.in_units`."""
+        return units.in_units(self, unit)
 
     def _remember(self, how: Hashable, derived: Layout) -> Layout:
         """Keep a bound, reshaped or rearranged layout: each kernel asks for the same few again, and their tables come with them."""
         if len(self._derived) < _REMEMBERED:
             self._derived[how] = derived
         return derived
-
-    def _check_granule(self, bits: int) -> None:
-        if self._swizzle is not None and self._swizzle.granule * 8 % bits:
-            raise LayoutError(
-                f"{self._swizzle} keeps {self._swizzle.granule} bytes together; an element of {bits} bits would be cut by it"
-            )
 
     def retype(self, old_bits: int, new_bits: int) -> Layout:
         """The same memory as elements of another size: the last dimension grows or shrinks, as `ndarray.view` does.
@@ -271,46 +250,7 @@ class Layout:
             When elements are to be wider and the last dimension is not contiguous or does not divide, or they would be
             misaligned or cut by the swizzle.
         """
-        if self._unit != BIT:
-            raise LayoutError("retype() needs positions in bits: bind(bits_per_element) first")
-        if old_bits == new_bits:
-            return self
-        wide, narrow = max(old_bits, new_bits), min(old_bits, new_bits)
-        if wide % narrow:
-            raise LayoutError(f"elements of {old_bits} bits can't be seen as elements of {new_bits} bits")
-        if not self._dims:
-            raise LayoutError(f"a layout of shape () has no last dimension to hold {wide // narrow} elements")
-        self._check_granule(new_bits)
-        last = coalesce(self._dims[-1])
-        outer, (extent, stride) = (last[:-1], last[-1]) if last else ((), (1, AxisTerm.of(old_bits)))
-        if stride != AxisTerm.of(old_bits) and new_bits < old_bits:  # each element falls apart by itself
-            return self._with((*self._dims[:-1], (*last, (old_bits // new_bits, AxisTerm.of(new_bits)))))
-        if stride != AxisTerm.of(old_bits):
-            raise LayoutError(
-                f"the last dimension of {self!r} is not contiguous: its elements of {old_bits} bits are {stride} bits apart"
-            )
-        if new_bits < old_bits:
-            inner: Dim = (product((extent, old_bits // new_bits)), AxisTerm.of(new_bits))
-        else:
-            ratio = new_bits // old_bits
-            if not isinstance(extent, int) or extent % ratio:
-                raise LayoutError(
-                    f"{extent} contiguous elements of {old_bits} bits in the last dimension "
-                    f"don't fill whole elements of {new_bits} bits"
-                )
-            inner = (extent // ratio, AxisTerm.of(new_bits))
-            self._check_widening(outer, new_bits)
-        return self._with((*self._dims[:-1], (*outer, inner)))
-
-    def _check_widening(self, outer: Dims, bits: int) -> None:
-        steps = [("the offset", self._offset)]
-        steps += [("a stride", stride) for part in (*self._dims[:-1], outer, self._replicas) for _, stride in part]
-        for what, term in steps:
-            value = Expr.of(term[m])
-            if value.divisor() % bits:
-                raise LayoutError(
-                    f"elements of {bits} bits would be misaligned: {what} of {value} bits is not known to be a multiple of {bits}"
-                )
+        return units.retype(self, old_bits, new_bits)
 
     # --- evaluation ---------------------------------------------------------------------------------------------------
 
@@ -318,7 +258,7 @@ class Layout:
         for place, extent in enumerate(self.shape):
             if not isinstance(extent, int):
                 raise LayoutError(
-                    f"can't {purpose}: dimension {place} of shape {_shape_text(self.shape)} has the extent {extent}, "
+                    f"can't {purpose}: dimension {place} of shape {shape_text(self.shape)} has the extent {extent}, "
                     "which is known only at run time"
                 )
         return self.shape
@@ -332,11 +272,11 @@ class Layout:
             For coordinates out of range, or a swizzled layout that still counts elements.
         """
         if len(coordinates) != self.ndim:
-            raise LayoutError(f"{len(coordinates)} coordinates for shape {_shape_text(self.shape)}")
+            raise LayoutError(f"{len(coordinates)} coordinates for shape {shape_text(self.shape)}")
         total = self._offset
         for place, (dims, value) in enumerate(zip(self._dims, coordinates)):
             coordinate = exact_int(value, f"coordinate {place}")
-            self._check_coordinate(place, coordinate)
+            slicing.check_coordinate(self.shape, place, coordinate)
             total = total + index(dims, coordinate)
         position: dict[Axis, Scalar] = {m: 0}
         position.update((axis, 0) for axis in (tx if a.is_thread else a for a in self.axes))
@@ -347,24 +287,18 @@ class Layout:
     def _swizzled(self, linear: Scalar) -> Scalar:
         if self._swizzle is None:
             return linear
-        if self._unit != BIT:
+        bits = units.bits_of(self._unit)
+        if bits is None:
             raise LayoutError(unbound_swizzle(self._swizzle))
         whole = Expr.of(linear)
         constant = whole.terms.get((), 0)
-        if (whole - constant).divisor() % (self._swizzle.period * 8):
+        period = self._swizzle.period * 8 // bits
+        if (whole - constant).divisor() % period:
             raise LayoutError(
                 f"the position {self._swizzle}({whole}) is known only at run time: its symbolic part is no multiple "
-                f"of the swizzle's period, {self._swizzle.period * 8} bits"
+                f"of the swizzle's period, {period} {self._unit}s"
             )
-        return as_scalar(whole - constant + self._swizzle.apply_bits(constant), "a position")
-
-    def _check_coordinate(self, place: int, coordinate: int) -> None:
-        extent = self.shape[place]
-        if coordinate < 0 or (isinstance(extent, int) and coordinate >= extent):
-            raise LayoutError(
-                f"coordinate {coordinate} of dimension {place} is outside 0..{Expr.of(extent) - 1} "
-                f"(shape {_shape_text(self.shape)})"
-            )
+        return as_scalar(whole - constant + self._swizzle.apply_units(constant, bits), "a position")
 
     def table(self) -> Table:
         """The positions of all elements, computed once for each layout; replicas are left out (`expand_replicas`)."""
@@ -420,7 +354,7 @@ class Layout:
             When a symbolic stride's sign is unknown, or a swizzled position is known only at run time.
         """
         if self._swizzle is not None:
-            if self._unit != BIT:
+            if self._unit == units.ELEMENT:
                 raise LayoutError(unbound_swizzle(self._swizzle))
             table = self.expand_replicas().table()
             moved = Expr.of(self._offset[m]) - Expr.of(self._offset[m]).terms.get((), 0)
@@ -476,19 +410,19 @@ class Layout:
             raise self._unreshapable(sizes, problem) from None
 
     def _unreshapable(self, sizes: tuple[Scalar, ...], problem: object) -> LayoutError:
-        return LayoutError(f"can't reshape {_shape_text(self.shape)} to {_shape_text(sizes)}: {problem}")
+        return LayoutError(f"can't reshape {shape_text(self.shape)} to {shape_text(sizes)}: {problem}")
 
     def group(self, first: int, stop: int) -> Layout:
         """Merge the logical dimensions `first .. stop - 1` into one, row-major."""
         if not 0 <= first < stop <= self.ndim:
-            raise LayoutError(f"no dimensions {first}..{stop - 1} in shape {_shape_text(self.shape)}")
+            raise LayoutError(f"no dimensions {first}..{stop - 1} in shape {shape_text(self.shape)}")
         merged = tuple(dim for part in self._dims[first:stop] for dim in part)
         return self._with((*self._dims[:first], merged, *self._dims[stop:]))
 
     def ungroup(self, place: int) -> Layout:
         """Replace a logical dimension by its physical ones, the inverse of `group`."""
         if not 0 <= place < self.ndim:
-            raise LayoutError(f"no dimension {place} in shape {_shape_text(self.shape)}")
+            raise LayoutError(f"no dimension {place} in shape {shape_text(self.shape)}")
         return self._with((*self._dims[:place], *((dim,) for dim in self._dims[place]), *self._dims[place + 1 :]))
 
     def permute(self, *order: int | Sequence[int]) -> Layout:
@@ -497,7 +431,7 @@ class Layout:
         wanted = tuple(exact_int(place, "a dimension's number") for place in given)
         if sorted(wanted) != list(range(self.ndim)):
             raise LayoutError(
-                f"the order {wanted} does not name each of the {self.ndim} dimensions of shape {_shape_text(self.shape)} once"
+                f"the order {wanted} does not name each of the {self.ndim} dimensions of shape {shape_text(self.shape)} once"
             )
         return self._with(tuple(self._dims[place] for place in wanted))
 
@@ -528,95 +462,16 @@ class Layout:
         LayoutError
             When a coordinate lies outside, or when part of a nested dimension is no product of strides.
         """
-        steps = (1,) * self.ndim if steps is None else steps
-        if not len(starts) == len(shape) == len(steps) == self.ndim:
-            raise LayoutError(
-                f"sub() needs {self.ndim} starts, extents and steps for shape {_shape_text(self.shape)}, "
-                f"not {len(starts)}, {len(shape)} and {len(steps)}"
-            )
-        dims: list[Dims] = []
-        offset = self._offset
-        for place, (start, extent, step) in enumerate(zip(starts, shape, steps)):
-            part, moved = self._slice(place, start, extent, step)
-            dims.append(part)
-            offset = offset + moved
-        return self._with(tuple(dims), offset)
-
-    def _slice(self, place: int, start: object, extent: object, step: object) -> tuple[Dims, AxisTerm]:
-        first = as_scalar(start, f"the start in dimension {place}")
-        count = as_extent(extent)
-        stride = exact_int(step, f"the step in dimension {place}")
-        if isinstance(count, Expr):
-            if first == 0 and stride == 1 and count == self.shape[place]:
-                return self._dims[place], ZERO
-            raise LayoutError(f"the extent {count} of a part of dimension {place} must be known now")
-        if stride < 1:
-            raise LayoutError(f"the step in dimension {place} must be positive, not {stride}")
-        whole = self.shape[place]
-        if isinstance(first, int):
-            self._check_coordinate(place, first)
-            self._check_coordinate(place, first + (count - 1) * stride)
-        elif isinstance(whole, int) and (count - 1) * stride >= whole:
-            raise LayoutError(f"{count} elements {stride} apart don't fit into dimension {place} of extent {whole}")
-        if first == 0 and count == whole and stride == 1:
-            return self._dims[place], ZERO
-        return slice_dims(self._dims[place], first, count, stride)
+        return slicing.sub(self, starts, shape, steps)
 
     def __getitem__(self, key: Any) -> Layout:
         """NumPy's basic indexing: ints (or Exprs) drop a dimension, slices have a positive step; nothing wraps or clips.
 
         The start of a slice may be an Expr when its stop is start + an integer.
         """
-        items = key if isinstance(key, tuple) else (key,)
-        given = sum(item is not Ellipsis for item in items)
-        if given < len(items) - 1:
-            raise LayoutError("an index has at most one ellipsis (...)")
-        if given > self.ndim:
-            raise LayoutError(f"{given} indices for shape {_shape_text(self.shape)}")
-        if given == len(items):
-            items = (*items, Ellipsis)
-        dims: list[Dims] = []
-        offset = self._offset
-        for place, item in self._places(items, self.ndim - given):
-            if isinstance(item, slice) and item.start is item.stop is item.step is None:
-                dims.append(self._dims[place])
-                continue
-            if isinstance(item, slice):
-                part, moved = self._slice(place, *self._slice_bounds(place, item))
-                dims.append(part)
-            else:
-                moved = self._slice(place, item, 1, 1)[1]
-            offset = offset + moved
-        return self._with(tuple(dims), offset)
-
-    @staticmethod
-    def _places(items: tuple[Any, ...], omitted: int) -> Iterator[tuple[int, Any]]:
-        expanded: list[Any] = []
-        for item in items:
-            expanded += [slice(None)] * omitted if item is Ellipsis else [item]
-        return enumerate(expanded)
-
-    def _slice_bounds(self, place: int, item: slice) -> tuple[Scalar, Scalar, int]:
-        step = 1 if item.step is None else exact_int(item.step, f"the step in dimension {place}")
-        start = 0 if item.start is None else as_scalar(item.start, f"the start in dimension {place}")
-        stop = self.shape[place] if item.stop is None else as_scalar(item.stop, f"the stop in dimension {place}")
-        length = as_scalar(Expr.of(stop) - start, "a length")
-        if isinstance(length, Expr):
-            return start, length, step
-        if step < 1 or length < 1:
-            raise LayoutError(
-                f"the slice {start}:{stop}:{step} of dimension {place} is empty or runs backwards; "
-                "layouts have positive steps and at least one element"
-            )
-        if isinstance(start, int):
-            self._check_coordinate(place, start + length - 1)
-        return start, -(-length // step), step
+        return slicing.index(self, key)
 
 
 def as_layout(value: Layout | Shard) -> Layout:
     """The value as a layout; `S[...]` alone is one without replicas and offset."""
     return value if isinstance(value, Layout) else Layout(value)
-
-
-def _shape_text(shape: Sequence[Scalar]) -> str:
-    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

@@ -63,6 +63,10 @@ class Swizzle:
         """Swizzled bit positions of unswizzled bit positions (int or int64 array)."""
         return positions ^ (positions >> self.shift & self._mask(_BITS_PER_BYTE_LOG2))
 
+    def apply_units(self, positions: Positions, bits: int) -> Positions:
+        """Swizzled positions of unswizzled ones, counted in units of so many bits, which divide the granule."""
+        return positions ^ (positions >> self.shift & self._mask(_BITS_PER_BYTE_LOG2) // bits)
+
     def _mask(self, unit: int) -> int:
         return ((1 << self.bits) - 1) << (self.base + unit)
 

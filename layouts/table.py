@@ -13,6 +13,7 @@ from ptxgen.layouts.dims import Dims
 from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.expr import Expr, Monomial, Scalar
 from ptxgen.layouts.swizzle import Swizzle
+from ptxgen.layouts.units import bits_of
 
 _Key = tuple[Axis, Monomial]
 _CONSTANT: Monomial = ()
@@ -26,7 +27,7 @@ class Table:
     shape
         The layout's shape.
     unit
-        What `m`, `linear` and `symbols` count: "element" or "bit".
+        What `m`, `linear` and `symbols` count; see `Layout.unit`.
     """
 
     __slots__ = ("_m", "_parts", "_swizzle", "shape", "unit")
@@ -57,9 +58,10 @@ class Table:
         if self._swizzle is None:
             return self.linear
         if self._m is None:
-            if self.unit != "bit":
+            bits = bits_of(self.unit)
+            if bits is None:
                 raise LayoutError(unbound_swizzle(self._swizzle))
-            self._m = np.asarray(self._swizzle.apply_bits(self.linear))
+            self._m = np.asarray(self._swizzle.apply_units(self.linear, bits))
             self._m.flags.writeable = False
         return self._m
 
@@ -89,9 +91,12 @@ class Table:
         """Whether the position on `m` is `m` plus the symbolic terms."""
         if self._swizzle is None:
             return True
-        period = self._swizzle.period * 8
+        bits = bits_of(self.unit)
+        if bits is None:
+            return False
+        period = self._swizzle.period * 8 // bits
         values = ((Expr({mono: 1}).divisor(), array) for mono, array in self.symbols.items())
-        return self.unit == "bit" and all(not (array * factor % period).any() for factor, array in values)
+        return all(not (array * factor % period).any() for factor, array in values)
 
     def _constant(self, axis: Axis) -> np.ndarray:
         found = self._parts.get((axis, _CONSTANT))

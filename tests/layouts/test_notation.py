@@ -157,7 +157,14 @@ def test_parse_refuses_what_is_no_expression():
         (lambda: Layout((4, 8)), "a layout is built from S[extents : strides], not from (4, 8)"),
         (lambda: Layout(S[4], 3), "replicas are written R[extents : strides], not 3"),
         (lambda: Layout(S[4], swizzle=128), "a swizzle is a Swizzle(bits, base, shift), not 128"),
-        (lambda: Layout(S[4], unit="byte"), 'a layout counts "element" or "bit", not \'byte\''),
+        (
+            lambda: Layout(S[4], unit="bytes"),
+            'a layout counts "element", "bit", "byte", "word" (32 bits) or bits such as "b16", not \'bytes\'',
+        ),
+        (
+            lambda: Layout(S[4], unit="b256", swizzle=Swizzle.B128),
+            "Swizzle(3, 4, 3) keeps 16 bytes together; a unit of 256 bits would be cut by it",
+        ),
         (lambda: Layout(S[4], offset=1.0), "an offset must be an integer, not 1.0 (float)"),
         (
             lambda: Layout(S[(64,) : (1 @ laneid,)]),
