@@ -44,7 +44,7 @@ def chunks_of_lanes(words: Array, selector: int, lanes: int, of: str) -> Array:
     return parted.transpose(0, 3, 1, 2, 4).reshape(len(nibbles), 2 * _ROWS, -1)
 
 
-def expanded(kept: Array, chunks: Array, of: str, *, in_pairs: bool = False) -> tuple[Array, Array]:
+def expanded(kept: Array, chunks: Array, of: str, *, in_pairs: bool = False, ordered: bool = False) -> tuple[Array, Array]:
     """The dense matrices, shape (matrices, rows, k), and which chunks name places that exist, shape (matrices, rows, chunks).
 
     Parameters
@@ -57,19 +57,22 @@ def expanded(kept: Array, chunks: Array, of: str, *, in_pairs: bool = False) -> 
         The type of an element.
     in_pairs : bool
         Whether neighbours are kept together: two pairs of four.
+    ordered : bool
+        Whether the places must ascend.
     """
-    places, valid = _of_two(chunks) if of == "tf32" else _of_four(chunks, 2 if in_pairs else 1)
+    places, valid = _of_two(chunks) if of == "tf32" else _of_four(chunks, 2 if in_pairs else 1, ordered)
     dense = np.zeros((*kept.shape[:2], 2 * kept.shape[2]), kept.dtype)
     np.put_along_axis(dense, places, kept, axis=2)
     return dense, valid
 
 
-def _of_four(chunks: Array, each: int) -> tuple[Array, Array]:
+def _of_four(chunks: Array, each: int, ordered: bool) -> tuple[Array, Array]:
     """Where in a row the two parts that are kept of four lie, each of so many elements; which chunks say so."""
     indices = np.stack((chunks & 3, chunks >> 2), axis=-1).astype(np.int64)
     parts = indices + 4 * np.arange(chunks.shape[2])[:, None]
     places = parts[..., None] * each + np.arange(each)
-    return places.reshape(*chunks.shape[:2], -1), indices[..., 0] != indices[..., 1]
+    valid = indices[..., 0] < indices[..., 1] if ordered else indices[..., 0] != indices[..., 1]
+    return places.reshape(*chunks.shape[:2], -1), valid
 
 
 def _of_two(chunks: Array) -> tuple[Array, Array]:
@@ -81,4 +84,5 @@ def first_fault(chunks: Array, valid: Array) -> tuple[int, str]:
     """The first matrix with a chunk that is not valid, and what to say of it."""
     matrix, row, chunk = map(int, np.argwhere(~valid)[0])
     bits = int(chunks[matrix, row, chunk])
-    return matrix, f"the metadata of row {row}, chunk {chunk} is {bits:#06b}, which names no two different places"
+    wrong = "names no two different places" if bits & 3 == bits >> 2 else "names places that do not ascend"
+    return matrix, f"the metadata of row {row}, chunk {chunk} is {bits:#06b}, which {wrong}"

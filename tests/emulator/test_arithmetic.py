@@ -33,7 +33,7 @@ def wrap(values: list[int], bits: int) -> np.ndarray:
 
 
 # Families whose contracts are written and whose semantics are not, or not all.
-AWAITED = {"sparse", "sparsity", "tensor_memory", "warpgroup"}
+AWAITED = {"sparsity", "tensor_memory"}
 
 
 def test_every_entry_of_the_registry_has_semantics() -> None:

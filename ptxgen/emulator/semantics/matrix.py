@@ -239,6 +239,11 @@ def fragment_b(registers: list[Array], name: str) -> Array:
     return fragment_a(registers, name, 1)
 
 
+def in_byte(patterns: Array, name: str) -> Array:
+    """Elements as patterns in the low bits: those of 4 bits that have a byte each lie in its bits 2 to 5."""
+    return patterns >> 2 if name == "e2m1" else patterns
+
+
 def fragment_c(registers: list[Array], name: str, halves: int) -> Array:
     """Registers of shape (warps, 32) as c, shape (warps, m, 8): each lane holds two neighbours of row g, then of row g + 8."""
     dtype = _ACCUMULATORS[name]
@@ -279,12 +284,8 @@ def lower_product(low: Lowering) -> Control:
 
     def compute(wave: Wave, members: Members, *values: Array) -> tuple[Array, ...]:
         registers = [members.spread(value) for value in values]
-        left = fragment_a(registers[:first], a, halves)
-        right = fragment_b(registers[first:second], b)
-        if a == "e2m1":  # of .kind::f8f6f4: bits 2 to 5 of a byte
-            left = left >> 2
-        if b == "e2m1":
-            right = right >> 2
+        left = in_byte(fragment_a(registers[:first], a, halves), a)
+        right = in_byte(fragment_b(registers[first:second], b), b)
         result = product(left, right, fragment_c(registers[second:], accumulator, halves))
         return tuple(members.collect(one) for one in registers_of_d(result, accumulator, halves))
 
