@@ -271,7 +271,6 @@ def test_hints_to_caches_change_nothing() -> None:
 
 @pytest.mark.parametrize(("statement", "reason"), [
     ("fabric.wait.sync_restrict::reads;", "it moves data between devices by their fabric, and there is one device here"),
-    ("multimem.st.relaxed.sys.global.u32 [%rd1], %r50;", "its addresses stand for places in the memory of several devices"),
     ("mbarrier.arrive.shared::cluster.multicast::cluster::32b.b64 _, [%r2], 3;", "the emulator does not follow .multicast::cluster::32b"),
 ])  # fmt: skip
 def test_what_is_refused(statement: str, reason: str) -> None:

@@ -187,17 +187,40 @@ def test_an_update_of_another_blocks_shared_memory(run: Run, seed: int) -> None:
     assert words.tolist() == [0, 2 * sum(range(32))]
 
 
-# ---- what the emulator does not do ------------------------------------------------------------------------------------
+# ---- multimem addresses, which stand for one place here ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("statement", "reason"), [
-    ("multimem.red.relaxed.sys.global.add.u32 [%rd1], 1;", "its addresses stand for places in the memory of several devices"),
-    ("multimem.ld_reduce.relaxed.sys.global.add.u32 %r1, [%rd1];", "its addresses stand for places in the memory of several devices"),
-])  # fmt: skip
-def test_what_needs_several_devices_is_refused(run: Run, statement: str, reason: str) -> None:
-    with pytest.raises(Exception, match="the emulator cannot execute this instruction") as caught:
-        run(f"ld.param.u64 %rd1, [a]; {statement}", np.zeros(4, np.uint32))
-    assert reason in str(caught.value) and "run it on a GPU" in str(caught.value)
+def test_multimem_addresses_stand_for_one_place(run: Run) -> None:
+    """One device: loads that reduce find one value; stores and reductions are those of global memory."""
+    words, halves = np.arange(100, 104, dtype=np.uint32), np.array([1.5, -2.0, 3.0, 4.0], np.float16)
+    body = """
+        ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0;
+        multimem.red.relaxed.sys.global.add.u32 [%rd1], 1;
+        @%p1 multimem.ld_reduce.acquire.gpu.global.max.u32 %r2, [%rd1+4];
+        @%p1 multimem.st.release.gpu.global.u32 [%rd1+8], %r2;
+        @%p1 multimem.ld_reduce.add.acc::f32.v4.f16 {%h1, %h2, %h3, %h4}, [%rd2];
+        @%p1 multimem.red.add.v4.f16 [%rd2], {%h1, %h2, %h3, %h4};
+        @%p1 multimem.st.async.release.gpu.global.u32 [%rd1+12], 7;
+        multimem.red.async.release.gpu.add.u32 [%rd1+12], 2;
+    """
+    run(body, words, halves).raise_for_reports()
+    assert words.tolist() == [132, 101, 101, 7 + 64]
+    assert halves.tolist() == [3.0, -4.0, 6.0, 8.0]
+
+
+def test_bulk_copies_to_multimem_addresses(run: Run) -> None:
+    words = np.arange(8, dtype=np.uint32)
+    body = """
+        ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 4; setp.eq.u32 %p2, %r1, 0;
+        mov.u32 %r2, box; mad.lo.u32 %r3, %r1, 4, %r2;
+        add.u32 %r4, %r1, 10; @%p1 st.shared.u32 [%r3], %r4;
+        fence.proxy.async; bar.sync 0;
+        @%p2 multimem.cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r2], 16;
+        @%p2 multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1+16], [%r2], 16;
+        @%p2 cp.async.bulk.commit_group; @%p2 cp.async.bulk.wait_group 0;
+    """
+    run(body, words, before=".shared .align 16 .b8 box[16];").raise_for_reports()
+    assert words.tolist() == [10, 11, 12, 13, 14, 16, 18, 20]
 
 
 def test_a_place_is_as_large_as_the_operands() -> None:

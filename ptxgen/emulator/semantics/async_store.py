@@ -27,6 +27,11 @@ def _statement(low: Lowering) -> Instruction:
     return low.statement
 
 
+def _global(low: Lowering) -> str:
+    """The space that the opcode names; where it names none, the address is generic."""
+    return low.match.value(".global") or low.match.value(".ss")
+
+
 def _bytes(wave: Wave, frame: Frame, index: Any, gets: list[Get], unit: int) -> Array:
     """What each thread sends: shape (threads, elements, unit)."""
     count = wave.count(index)
@@ -70,7 +75,7 @@ def lower_signalling(low: Lowering) -> Run:
 def lower_released_store(low: Lowering) -> Run:
     """Nothing tells of its end but the value itself, so it may as well be there at once."""
     of = low.operand_type("b")
-    space, address = low.address(low.named["a"], low.match.value(".global"))
+    space, address = low.address(low.named["a"], _global(low))
     access = Access(_statement(low), space, of.bits // 8, 1)
     value = low.source(low.named["b"], of)
     word = np.dtype(f"u{of.bits // 8}")
@@ -85,7 +90,7 @@ def lower_released_store(low: Lowering) -> Run:
 @execution("async_store", "red.async (release)")
 def lower_released_sum(low: Lowering) -> Run:
     of = low.operand_type("b")
-    space, address = low.address(low.named["a"], low.match.value(".global"))
+    space, address = low.address(low.named["a"], _global(low))
     access = Access(_statement(low), space, of.bits // 8, 1)
     value, what = low.source(low.named["b"], of), combination("add", of)
 
