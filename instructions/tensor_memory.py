@@ -456,7 +456,7 @@ _IDESC = (
     Field(17, "n // 8"),
     Field(24, "m // 16"),
 )
-_MAJORS = "k if .kind in .kind::tf32 else k mn"
+_MAJORS = "k mn32 if .kind in .kind::tf32 else k mn"
 _PRODUCTS = Tile(
     {
         "d_tmem": Atom(

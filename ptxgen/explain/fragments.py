@@ -11,6 +11,7 @@ from ptxgen.instructions.grammar import condition
 from ptxgen.instructions.registry import Match
 from ptxgen.instructions.tiles import Atom, Field, atom_layout, chosen, evaluate_names
 from ptxgen.layouts.layout import Layout
+from ptxgen.layouts.swizzle import Swizzle
 
 __all__ = ["fragments"]
 
@@ -70,14 +71,23 @@ def _descriptor(of: Descriptor) -> str:
     """The bit fields of a matrix descriptor."""
     fields = [f"bits {_bits(low, width)} {_FIELDS[name]}" for name, (low, width) in of.fields.items() if name != "mode"]
     low, width = of.fields["mode"]
-    modes = ", ".join(f"{code} for {f'{span} bytes' if span else 'none'}" for span, code in sorted(of.modes.items()))
+    modes = ", ".join(f"{code} for {_swizzle(one)}" for one, code in sorted(of.modes.items(), key=lambda mode: _span(mode[0])))
     always = f"; always {of.constant:#x}" if of.constant else ""
     return f"{'; '.join(fields)}; bits {_bits(low, width)} the swizzle: {modes}{always}"
 
 
+def _swizzle(of: Swizzle | None) -> str:
+    atoms = f" in atoms of {of.granule}" if of is not None and of.granule != 16 else ""
+    return f"{_span(of)} bytes{atoms}" if of is not None else "none"
+
+
+def _span(of: Swizzle | None) -> int:
+    return 1 << (of.base + of.bits) if of is not None else 0
+
+
 def _canonical(majors: list[str]) -> str:
     """Where a descriptor's offsets lead: the layouts that it can tell of, one swizzle standing for all."""
-    layouts = "; ".join(str(one) for one in CANONICAL if one.major in majors and one.swizzle in (0, 128))
+    layouts = "; ".join(str(one) for one in CANONICAL if one.word in majors and one.swizzle in (0, 128))
     units = "row and k in elements, t of them in 16 bytes, lead and stride counted in them"
     return f"{units}: {layouts}; smaller swizzles have fewer units than 8"
 

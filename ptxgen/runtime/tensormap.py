@@ -315,12 +315,17 @@ class TensorMap:
                 raise TensorMapError(f"{self._of()}: {one} has its value at launch alone; put it in by at(dims)", "extent", None)
         return Fields(self.shape[::-1], self.strides[::-1], self.box[::-1], self.element_strides[::-1])  # type: ignore[arg-type]
 
+    @property
+    def newer(self) -> str:
+        """What of it sm_100 brought; empty where sm_90 has all of it."""
+        if self.element_bits != _KINDS[self.kind].shared_bits or self.element_bits < 8:
+            return f"kind {self.kind}"
+        return f"swizzle {self.swizzle}" if self.swizzle == "128B_atom_32B" else ""
+
     def _check_target(self, target: str) -> None:
         number = int(target.removeprefix("sm_"))
-        packed = self.element_bits != _KINDS[self.kind].shared_bits or self.element_bits < 8
-        for newer, what in ((packed, f"kind {self.kind}"), (self.swizzle == "128B_atom_32B", f"swizzle {self.swizzle}")):
-            if newer and number < 100:
-                raise TensorMapError(f"{self._of()}: {what} on {target}; it needs sm_100 or newer", "target", None)
+        if self.newer and number < 100:
+            raise TensorMapError(f"{self._of()}: {self.newer} on {target}; it needs sm_100 or newer", "target", None)
         if number < 90:
             raise TensorMapError(f"{self._of()}: {target} has no tensor maps; they need sm_90 or newer", "target", None)
 

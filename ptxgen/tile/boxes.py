@@ -34,7 +34,7 @@ from ptxgen.tracing.views import Memory, View
 
 __all__ = ["BoxImageOperand", "TensorMapOperand"]
 
-_SPANS: dict[Swizzle | None, int] = {None: 0, Swizzle.B32: 32, Swizzle.B64: 64, Swizzle.B128: 128}  # bytes
+_SPANS: dict[Swizzle | None, int] = {None: 0, Swizzle.B32: 32, Swizzle.B64: 64, Swizzle.B128: 128, Swizzle.B128_ATOM32: 128}  # bytes
 _ALIGN = 128  # bytes, ISA 5.5.4: the shared side of a tensor copy
 
 
@@ -69,10 +69,11 @@ class BoxImageOperand(TileOperand):
         found = table.linear.ravel() - table.linear.ravel()[0]
         row, pitch = _rows(shape, view.layout.swizzle, view.dtype.bits)
         wanted = _copied(shape, row, pitch, view.dtype.bits)
-        if view.layout.swizzle not in (None, Swizzle.B32, Swizzle.B64, Swizzle.B128):
+        if view.layout.swizzle not in _SPANS:
             raise refuse(
                 self.match, self.name, f"{view!r} has the swizzle {view.layout.swizzle}",
-                rule="a tensor map knows swizzles of 32, 64 and 128 bytes", legal="Swizzle.B32, Swizzle.B64, Swizzle.B128 or none",
+                rule="a tensor map knows swizzles of 32, 64 and 128 bytes, or of 128 in atoms of 32",
+                legal="Swizzle.B32, Swizzle.B64, Swizzle.B128, Swizzle.B128_ATOM32 or none",
             )  # fmt: skip
         runtime = any((values != values.ravel()[0]).any() for values in table.symbols.values())
         wrong = np.flatnonzero(found != wanted)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ptxgen import ir
 from ptxgen.errors import LayoutError, TraceError
 from ptxgen.instructions.checking import Given
+from ptxgen.instructions.targets import target_set
 from ptxgen.instructions.types import Type, u64
 from ptxgen.layouts.axes import AxisTerm, m
 from ptxgen.layouts.dims import coalesce
@@ -115,6 +116,8 @@ def declare(
         )
     except TensorMapError as error:
         raise error.at(here()) from None
+    if made.newer:
+        builder.require((8, 6), target_set("sm_100+"), f"a tensor map with {made.newer}", "5.5")
     found = builder.tensor_maps.get((storage.name, made))
     if found is None:
         found = DeclaredTensorMap(builder, _name(builder, storage.name), storage.name, made)

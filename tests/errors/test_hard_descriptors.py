@@ -82,7 +82,7 @@ def test_rows_without_a_swizzle():
 <here>: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16, operand a_desc: a[1, 4, 64, 16] bf16 in .shared is in none of the layouts that a descriptor can describe
   line: <source>
   rule: a matrix descriptor describes the canonical layouts of the ISA, each with two free strides (PTX ISA 9.7.17.5.2)
-  counter-example: element (1, 0) lies 128 bytes behind element (0, 0), where the nearest canonical layout puts it 16 bytes behind
+  counter-example: element (1, 0) lies 128 bytes behind element (0, 0), where the nearest canonical layout, K-major with no swizzle, puts it 16 bytes behind
   legal: the same tile with layout=px.Layout(..., swizzle=px.Swizzle.B128)
 """)
 
@@ -113,7 +113,7 @@ def test_narrow_swizzle_on_wide_rows():
 <here>: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16, operand a_desc: a[1, 4, 64, 16] bf16 in .shared is in none of the layouts that a descriptor can describe
   line: <source>
   rule: a matrix descriptor describes the canonical layouts of the ISA, each with two free strides (PTX ISA 9.7.17.5.2)
-  counter-example: element (1, 0) lies 128 bytes behind element (0, 0), where the nearest canonical layout puts it 64 bytes behind
+  counter-example: element (1, 0) lies 128 bytes behind element (0, 0), where the nearest canonical layout, K-major with a 64-byte swizzle, puts it 64 bytes behind
   legal: the same tile with layout=px.Layout(..., swizzle=px.Swizzle.B128)
 """)
 
@@ -143,7 +143,7 @@ def test_step_past_the_swizzle_s_row():
 <here>: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16, operand a_desc: a[1, 4, 64, 16] bf16 in .shared is in none of the layouts that a descriptor can describe
   line: <source>
   rule: a matrix descriptor describes the canonical layouts of the ISA, each with two free strides (PTX ISA 9.7.17.5.2)
-  counter-example: element (1, 0) lies 160 bytes behind element (0, 0), where the nearest canonical layout puts it 128 bytes behind
+  counter-example: element (1, 0) lies 160 bytes behind element (0, 0), where the nearest canonical layout, K-major with a 128-byte swizzle, puts it 128 bytes behind
   legal: K-major Layout(S[((8, 8), (2, 8)) : ((stride, 64), (8, 1))]) or MN-major Layout(S[(64, (2, 8)) : (1, (stride, 64))]), whatever lead and stride
 """)
 
@@ -165,12 +165,12 @@ def test_step_that_crosses_the_swizzle_s_row():
 def test_slice_that_cuts_a_core_matrix():
     @px.kernel(grid=1, block=128, target="sm_90a")
     def kernel():
-        _, b, sums = tiles()
-        a = px.shared((72, 64), bf16, layout=swizzled(72))
-        px.tile.apply(MULTIPLY, whole(sums), steps(a[4:68]), steps(b), scale_d=0, scope="warpgroup")  # <- here
+        a, _, sums = tiles()
+        b = px.shared((72, 64), bf16, layout=swizzled(72))
+        px.tile.apply(MULTIPLY, whole(sums), a[:, :16].view(1, 1, 64, 16), whole(b[4:20].permute(1, 0)), scale_d=0, scope="warpgroup")  # <- here
 
     refused(InstructionError, kernel, """
-<here>: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16, operand a_desc: a[1, 4, 64, 16] bf16 in .shared begins in the middle of a swizzle pattern
+<here>: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16, operand b_desc: b[1, 1, 64, 16] bf16 in .shared begins in the middle of a swizzle pattern
   line: <source>
   rule: a descriptor's start lies in the first row of a swizzle pattern, at a multiple of 16 bytes (PTX ISA 9.7.17.5.2)
   counter-example: thread 0, repeat (0, 0): byte 512 is 512 bytes inside a pattern of 1024
@@ -186,24 +186,25 @@ def test_slice_of_half_a_unit():
         px.tile.apply(MULTIPLY, whole(sums), a[:, 4:20].view(1, 1, 64, 16), b[:, :16].view(1, 1, 64, 16), scale_d=0, scope="warpgroup")  # <- here
 
     refused(InstructionError, kernel, """
-<here>: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16, operand a_desc: a[1, 1, 64, 16] bf16 in .shared begins in the middle of a swizzle pattern
+<here>: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16, operand a_desc: a[1, 1, 64, 16] bf16 in .shared begins inside of 16 bytes
   line: <source>
-  rule: a descriptor's start lies in the first row of a swizzle pattern, at a multiple of 16 bytes (PTX ISA 9.7.17.5.2)
-  counter-example: thread 0, repeat (0, 0): byte 8 is 8 bytes inside a pattern of 1024
-  legal: parts that begin at a multiple of 8 rows
+  rule: a descriptor's start is a multiple of 16 bytes (PTX ISA 9.7.17.5.2)
+  counter-example: thread 0, repeat (0, 0): byte 8 is 8 bytes inside
+  legal: parts that begin at a multiple of 8 elements
 """)
 
 
 def test_runtime_row_that_cuts_the_pattern():
     @px.kernel(grid=1, block=128, target="sm_90a")
     def kernel(first: px.u32):
-        _, b, sums = tiles()
-        a = px.shared((128, 64), bf16, layout=swizzled(128))
+        a, _, sums = tiles()
+        b = px.shared((128, 64), bf16, layout=swizzled(128))
         with px.if_(px.uniform(first <= 64)):
-            px.tile.apply(MULTIPLY, whole(sums), steps(a.sub((first, 0), (64, 64))), steps(b), scale_d=0, scope="warpgroup")  # <- here
+            part = b.sub((first, 0), (16, 64)).permute(1, 0)
+            px.tile.apply(MULTIPLY, whole(sums), a[:, :16].view(1, 1, 64, 16), whole(part), scale_d=0, scope="warpgroup")  # <- here
 
     refused(InstructionError, kernel, """
-<here>: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16, operand a_desc: a[1, 4, 64, 16] bf16 in .shared begins at a runtime place inside the swizzle's pattern
+<here>: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16, operand b_desc: b[1, 1, 64, 16] bf16 in .shared begins at a runtime place inside the swizzle's pattern
   line: <source>
   rule: a descriptor's start is a multiple of the swizzle's period, plus a constant step along one of its rows (PTX ISA 9.7.17.5.2)
   counter-example: first moves it in steps of 128 bytes; the period is 1024
@@ -214,17 +215,35 @@ def test_runtime_row_that_cuts_the_pattern():
 def test_stages_that_are_no_whole_patterns():
     @px.kernel(grid=1, block=128, target="sm_90a")
     def kernel(stage: px.u32):
-        _, b, sums = tiles()
-        a = px.shared((4, 64, 64), bf16, layout=px.Layout(S[(4, 64, 64) : (4096 + 64, 64, 1)], swizzle=B128))
+        a, _, sums = tiles()
+        b = px.shared((4, 64, 64), bf16, layout=px.Layout(S[(4, 64, 64) : (4096 + 64, 64, 1)], swizzle=B128))
         with px.if_(px.uniform(stage < 4)):
-            px.tile.apply(MULTIPLY, whole(sums), steps(a[stage]), steps(b), scale_d=0, scope="warpgroup")  # <- here
+            px.tile.apply(MULTIPLY, whole(sums), steps(a), steps(b[stage].permute(1, 0)), scale_d=0, scope="warpgroup")  # <- here
 
     refused(InstructionError, kernel, """
-<here>: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16, operand a_desc: a[1, 4, 64, 16] bf16 in .shared begins at a runtime place inside the swizzle's pattern
+<here>: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16, operand b_desc: b[1, 4, 64, 16] bf16 in .shared begins at a runtime place inside the swizzle's pattern
   line: <source>
   rule: a descriptor's start is a multiple of the swizzle's period, plus a constant step along one of its rows (PTX ISA 9.7.17.5.2)
   counter-example: stage moves it in steps of 8320 bytes; the period is 1024
   legal: stages and tiles that are whole periods apart
+""")
+
+
+def test_runtime_start_inside_of_16_bytes():
+    @px.kernel(grid=1, block=128, target="sm_90a")
+    def kernel(first: px.u32):
+        _, b, sums = tiles()
+        a = px.shared((64, 64), bf16, layout=swizzled(64))
+        with px.if_(px.uniform(first <= 48)):
+            part = whole(a.sub((0, first), (64, 16)))
+            px.tile.apply(MULTIPLY, whole(sums), part, b[:, :16].view(1, 1, 64, 16), scale_d=0, scope="warpgroup")  # <- here
+
+    refused(InstructionError, kernel, """
+<here>: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16, operand a_desc: a[1, 1, 64, 16] bf16 in .shared begins inside of 16 bytes, as far as is known
+  line: <source>
+  rule: a descriptor's start is a multiple of 16 bytes (PTX ISA 9.7.17.5.2)
+  counter-example: first moves it in steps of 2 bytes
+  legal: an index whose steps are multiples of 16 bytes
 """)
 
 
@@ -266,10 +285,9 @@ def test_mn_major_bytes():
         px.tile.apply("wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8", sums.view(1, 1, 64, 64), *parts, scale_d=0, scope="warpgroup")  # <- here
 
     refused(InstructionError, kernel, """
-<here>: wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8, operand b_desc: b[1, 4, 64, 32] s8 in .shared is in none of the layouts that a descriptor can describe
+<here>: wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8, operand b_desc: b[1, 4, 64, 32] s8 in .shared is MN-major with a 64-byte swizzle
   line: <source>
-  rule: a matrix descriptor describes the canonical layouts of the ISA, each with two free strides (PTX ISA 9.7.17.5.2)
-  counter-example: element (0, 1) lies 64 bytes behind element (0, 0), where the nearest canonical layout puts it 1 byte behind
+  rule: this operand of this instruction is K-major (PTX ISA 9.7.17.5.2)
   legal: K-major Layout(S[((8, 8), (2, 16)) : ((stride, 64), (16, 1))]), whatever lead and stride
 """)
 

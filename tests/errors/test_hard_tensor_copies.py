@@ -288,8 +288,22 @@ def test_swizzle_that_no_tensor_map_has():
     refused(InstructionError, kernel, """
 <here>: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes, operand dst_mem: tile[64, 64] bf16 in .shared has the swizzle Swizzle(2, 5, 3)
   line: <source>
-  rule: a tensor map knows swizzles of 32, 64 and 128 bytes (PTX ISA 9.7.10.28.5.3)
-  legal: Swizzle.B32, Swizzle.B64, Swizzle.B128 or none
+  rule: a tensor map knows swizzles of 32, 64 and 128 bytes, or of 128 in atoms of 32 (PTX ISA 9.7.10.28.5.3)
+  legal: Swizzle.B32, Swizzle.B64, Swizzle.B128, Swizzle.B128_ATOM32 or none
+""")
+
+
+def test_swizzle_that_the_target_has_not():
+    @px.kernel(grid=1, block=1, target="sm_90a")
+    def kernel(A: MATRIX):
+        tile = px.shared((64, 64), bf16, layout=px.Layout(S[(64, 64)], swizzle=px.Swizzle.B128_ATOM32))
+        px.tile.apply(LOAD, tile, A.box((0, 0), (64, 64)), barrier(), scope="thread")  # <- here
+
+    refused(InstructionError, kernel, """
+<here>: a tensor map with swizzle 128B_atom_32B does not exist on sm_90a
+  line: <source>
+  rule: what a kernel uses exists on its target (PTX ISA 5.5)
+  legal: targets sm_100 and newer
 """)
 
 
