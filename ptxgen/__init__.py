@@ -31,6 +31,7 @@ _HOMES: dict[str, str] = {
     **dict.fromkeys(("kernel", "Kernel"), "ptxgen.kernels.kernel"),
     **dict.fromkeys(("Tensor", "cdiv", "constexpr", "dim"), "ptxgen.kernels.annotations"),
     "load_ptx": "ptxgen.kernels.foreign",
+    **dict.fromkeys(("hardware_layout", "hardware_layouts", "hardware_operands"), "ptxgen.instructions.hardware"),
     "allow": "ptxgen.lint.switch",
     "func": "ptxgen.kernels.function",
     # inside a kernel
@@ -72,7 +73,7 @@ _HOMES: dict[str, str] = {
     "ArgumentError": "ptxgen.runtime",
 }  # fmt: skip
 
-_MODULES = ("solve", "tile")
+_MODULES = ("costs", "solve", "tile")
 """Names that are modules of their own."""
 
 

@@ -1,5 +1,6 @@
 # Made by `python -m ptxgen.reference` from ptxgen/__init__.py; not to be edited.
 # ruff: noqa
+from ptxgen import costs as costs
 from ptxgen import solve as solve
 from ptxgen import tile as tile
 from ptxgen.emulator import EmulationError as EmulationError

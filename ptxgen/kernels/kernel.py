@@ -382,6 +382,10 @@ class Kernel:
         """The machine code, disassembled."""
         return self.specialize().sass(target)
 
+    def costs(self, **values: Any) -> Any:
+        """What the instructions of one block cost in memory, constants at their defaults; see `ptxgen.costs.of`."""
+        return self.specialize().costs(**values)
+
     def resources(self, target: str | None = None) -> Any:
         """Registers, spills, shared memory and the assembler's notes."""
         return self.specialize().resources(target)

@@ -123,6 +123,12 @@ class Specialization:
         """Registers, spills, shared and local bytes, and the assembler's notes, as `ptxgen.assemble.Resources`."""
         return self._assemble(target).resources
 
+    def costs(self, **values: Any) -> Any:
+        """What the instructions of one block cost in memory, as `ptxgen.costs.Costs`; values as for `ptxgen.costs.of`."""
+        from ptxgen.costs import block_costs
+
+        return block_costs(self.name, self._traced, self.runner.grid, lambda: self.resources()[self._traced.entry], values)
+
     def _assemble(self, target: str | None) -> Any:
         from ptxgen.assemble import assemble
 

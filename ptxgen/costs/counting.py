@@ -1,0 +1,168 @@
+"""From the instructions of one pass to records: what each form does to memory, summed over the repeats of an apply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptxgen.costs.records import Access, Cost
+from ptxgen.costs.walk import Executed, Place
+from ptxgen.emulator.memory import FIRST
+from ptxgen.instructions.registry import Match
+from ptxgen.layouts.banks import SHARED, WARP, collision, ideal_wavefronts, row_wavefronts, wavefronts
+from ptxgen.layouts.sectors import ideal_sectors, sectors
+
+__all__ = ["Boxes", "counted"]
+
+Boxes = dict[int, int]
+"""Bytes of one box, by the address of the tensor map that describes it."""
+
+_FROM_MEMORY = "its address comes from memory"
+_EXAMPLE = "with the example arguments"
+_ENGINE = "moved by the copy engine"
+_ATOMIC = "updated at the memory"
+_ELSEWHERE = "of another unit"
+
+_MATRIX_ROWS = {".m8n8": 8, ".m16n16": 16, ".m8n16": 8, ".m16n8": 8}
+
+
+class _Reach(NamedTuple):
+    """What one operand of a form reaches: `width` bytes a lane, or a row of `width` bytes by each of the first `rows` lanes."""
+
+    width: int
+    rows: int = 0
+    note: str = ""
+
+
+def counted(executed: Iterable[Executed], boxes: Boxes) -> tuple[list[Cost], int]:
+    """One record for each apply and raw instruction that a line of the user's wrote, and how many other instructions there are."""
+    groups: dict[tuple[Any, str], list[Executed]] = {}
+    overhead = 0
+    for one in executed:
+        where = one.step.statement.where
+        if where is None:
+            overhead += 1
+            continue
+        groups.setdefault((id(where), one.step.statement.opcode), []).append(one)  # the instructions of one apply share their place
+    return [_cost(group, boxes) for group in groups.values()], overhead
+
+
+def _cost(group: list[Executed], boxes: Boxes) -> Cost:
+    first = group[0]
+    held: dict[str, int] = {}
+    for one in group:
+        held.update(one.registers)
+    return Cost(
+        first.step.statement.where,
+        first.step.statement.opcode,
+        len(group),
+        sum(_warps(one.active).any(axis=1).sum().item() for one in group),
+        sum(held.values()),
+        tuple(access for name in first.places for access in _access(group, name, boxes)),
+        all(one.certain for one in group),
+    )
+
+
+def _warps(values: NDArray[Any]) -> NDArray[Any]:
+    """One row a warp; lanes that the last one lacks are 0."""
+    missing = -len(values) % WARP
+    return (np.concatenate([values, np.zeros(missing, values.dtype)]) if missing else values).reshape(-1, WARP)
+
+
+def _access(group: list[Executed], name: str, boxes: Boxes) -> list[Access]:
+    """What an operand does to memory in all repeats of an apply; nothing where it lies elsewhere or names no bytes."""
+    match = group[0].match
+    assert match is not None
+    places = [one.places[name] for one in group]
+    space = next((one.space for one in places if one.space), "")
+    if space not in ("shared", "global"):
+        return []
+    store = match.entry.operands[name].role != "in"
+    reach = _reach(match, name, group[0])
+    if reach is None:
+        return []
+    active = np.stack([_warps(one.active) for one in group])
+    requests = int(active.any(axis=-1).sum())
+    if reach.note == _ENGINE:
+        return [_moved(group, name, space, store, boxes)]
+    size = int(active[..., : reach.rows].sum() if reach.rows else active.sum()) * reach.width
+    unknown = reach.note or (_FROM_MEMORY if any(one.addresses is None for one in places) else "")
+    if unknown and reach.note != _ATOMIC or unknown == _FROM_MEMORY:
+        return [Access(name, space, store, requests, size, note=unknown)]
+    return [_counts(Access(name, space, store, requests, size, note=reach.note), reach, _addresses(places, space), active, places)]
+
+
+def _addresses(places: list[Place], space: str) -> NDArray[np.int64]:
+    first = FIRST["shared"] if space == "shared" else 0
+    return np.stack([_warps(one.addresses) - first for one in places if one.addresses is not None])
+
+
+def _counts(access: Access, reach: _Reach, addresses: NDArray[np.int64], active: NDArray[np.bool_], places: list[Place]) -> Access:
+    lanes, on = addresses.reshape(-1, WARP), active.reshape(-1, WARP)
+    lanes, on = lanes[on.any(axis=-1)], on[on.any(axis=-1)]
+    if any(one.assumed for one in places):
+        access = access._replace(note=_EXAMPLE)
+    if access.space == "global":
+        found, ideal = (int(count(lanes, reach.width, active=on).sum()) for count in (sectors, ideal_sectors))
+        return access._replace(sectors=found, ideal_sectors=ideal)
+    if reach.note:
+        return access
+    if reach.rows:
+        rows, given = lanes[:, : reach.rows], on[:, : reach.rows]
+        each = row_wavefronts(rows, width=reach.width, active=given)
+        least = int((-(-given.sum(axis=-1) * reach.width // SHARED.span)).sum())
+        padded = np.zeros_like(on)
+        padded[:, : reach.rows] = given
+        worst = collision(lanes[each.argmax()], reach.width, active=padded[each.argmax()]) if len(each) else None
+        return access._replace(wavefronts=int(each.sum()), ideal_wavefronts=least, collision=worst)
+    packed = not access.store
+    each = wavefronts(lanes, reach.width, active=on, packed=packed)
+    least = int(ideal_wavefronts(lanes, reach.width, active=on, packed=packed).sum())
+    worst = collision(lanes[each.argmax()], reach.width, active=on[each.argmax()]) if each.sum() > least else None
+    return access._replace(wavefronts=int(each.sum()), ideal_wavefronts=least, collision=worst)
+
+
+def _moved(group: list[Executed], name: str, space: str, store: bool, boxes: Boxes) -> Access:
+    """A copy that one thread begins and an engine makes: its bytes are said by a size, or by the box of a tensor map."""
+    copies, size, known = 0, 0, True
+    for one in group:
+        times = int(one.active.sum())
+        each = one.numbers.get("size")
+        if each is None and "tensor_map" in one.places:
+            described = one.places["tensor_map"].addresses
+            each = None if described is None or not times else boxes.get(int(described[one.active][0]))
+        copies += times
+        size += times * (each or 0)
+        known &= each is not None or not times
+    return Access(name, space, store, copies, size if known else None, note=_ENGINE)
+
+
+# ---- what forms reach -------------------------------------------------------------------------------------------------
+
+
+def _reach(match: Match, name: str, one: Executed) -> _Reach | None:
+    """What an operand of a form reaches; None for one that is no data: a barrier, a tensor map."""
+    family, contract = match.entry.family, match.entry.operands[name]
+    if contract.type == "b64" and name in ("mbar", "addr") or name == "tensor_map" or family in ("mbarrier", "cache", "tensormap"):
+        return None
+    if family in ("bulk_copy", "tensor_copy"):
+        return _Reach(1, note=_ENGINE)
+    if family == "memory":
+        return _Reach(_bytes(match, name))
+    if family == "atomic":
+        return _Reach(_bytes(match, name), note=_ATOMIC)
+    if match.entry.name in ("ldmatrix", "stmatrix"):
+        shape = next((_MATRIX_ROWS[value] for value in _MATRIX_ROWS if value[1:] in match.opcode.split(".")), 8)
+        return _Reach(16, rows=shape * int(match.value(".num")[1:]))
+    if match.entry.name == "cp.async":
+        return _Reach(one.numbers.get("cp_size", 16))
+    return _Reach(1, note=_ELSEWHERE)
+
+
+def _bytes(match: Match, name: str) -> int:
+    """Bytes that one lane accesses: the operand's type, times the vector."""
+    contract = match.entry.operands[name]
+    return max(1, match.type(contract.type or ".type").bits // 8) * match.count(contract.vector)
