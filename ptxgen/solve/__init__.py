@@ -8,5 +8,7 @@ conflict.
 from __future__ import annotations
 
 from ptxgen.layouts.errors import Impossible
+from ptxgen.solve.arrangement import Arrangement
+from ptxgen.solve.copy import CopyPart, CopyPlan, copy
 
-__all__ = ["Impossible"]
+__all__ = ["Arrangement", "CopyPart", "CopyPlan", "Impossible", "copy"]

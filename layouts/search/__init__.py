@@ -1,0 +1,11 @@
+"""Searches over layouts: how work is cut among threads, how a tile lies in banks, how values change lanes. Knows no instruction.
+
+What an instruction demands comes in as numbers (widths, granules, lanes, banks); what comes out are layouts and steps.
+"""
+
+from __future__ import annotations
+
+from ptxgen.layouts.search.conflict import smallest_conflict
+from ptxgen.layouts.search.partition import Partition, partition
+
+__all__ = ["Partition", "partition", "smallest_conflict"]
