@@ -96,6 +96,7 @@ _MEANING = {
 atom = instruction(
     "atom",
     section="9.7.15.5",
+    reordered=True,
     summary="Combines a value with what memory holds there and returns what was there before, in one step for all threads of its scope.",
     syntax="""
         atom{.sem}{.scope}{.space}.op{.level::cache_hint}.type d, [a], b{, cache_policy};
@@ -117,6 +118,7 @@ atom = instruction(
 atom_cas = instruction(
     "atom (compare and swap)",
     section="9.7.15.5",
+    reordered=True,
     summary="Writes c if memory holds b there, and returns what it held, in one step for all threads of its scope.",
     syntax="""
         atom{.sem}{.scope}{.space}.cas.type d, [a], b, c;
@@ -147,6 +149,7 @@ atom_cas = instruction(
 atom_exch = instruction(
     "atom (exchange)",
     section="9.7.15.5",
+    reordered=True,
     summary="Writes a value and returns what memory held there before, in one step for all threads of its scope.",
     syntax="""
         atom{.sem}{.scope}{.space}.exch{.level::cache_hint}.type d, [a], b{, cache_policy};
@@ -171,6 +174,7 @@ atom_exch = instruction(
 atom_noftz = instruction(
     "atom (sums that keep subnormals)",
     section="9.7.15.5",
+    reordered=True,
     summary="Adds to a float in memory and returns what was there before, in one step for all threads of its scope.",
     syntax="""
         atom{.sem}{.scope}{.space}.add.noftz{.level::cache_hint}.type d, [a], b{, cache_policy};
@@ -190,6 +194,7 @@ atom_noftz = instruction(
 atom_vector = instruction(
     "atom (vectors)",
     section="9.7.15.5",
+    reordered=True,
     summary="Combines consecutive floats with those in global memory and returns what was there before; each of them in one step.",
     syntax="""
         atom{.sem}{.scope}{.ss}.add{.noftz}{.level::cache_hint}.vec.f32 d, [a], b{, cache_policy};
@@ -214,6 +219,7 @@ atom_vector = instruction(
 red = instruction(
     "red",
     section="9.7.15.6",
+    reordered=True,
     summary="Combines a value with what memory holds there, in one step for all threads of its scope; returns nothing.",
     syntax="""
         red{.sem}{.scope}{.space}.op{.level::cache_hint}.type [a], b{, cache_policy};
@@ -235,6 +241,7 @@ red = instruction(
 red_noftz = instruction(
     "red (sums that keep subnormals)",
     section="9.7.15.6",
+    reordered=True,
     summary="Adds to a float in memory, in one step for all threads of its scope; returns nothing.",
     syntax="""
         red{.sem}{.scope}{.space}.add.noftz{.level::cache_hint}.type [a], b{, cache_policy};
@@ -254,6 +261,7 @@ red_noftz = instruction(
 red_vector = instruction(
     "red (vectors)",
     section="9.7.15.6",
+    reordered=True,
     summary="Combines consecutive floats with those in global memory, each of them in one step; returns nothing.",
     syntax="""
         red{.sem}{.scope}{.ss}.add{.noftz}{.level::cache_hint}.vec.f32 [a], b{, cache_policy};

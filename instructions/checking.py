@@ -240,6 +240,15 @@ def _check_form(
     bindings = {**match.bindings, **dict.fromkeys(setting, True)}
     constants: dict[str, int] = {}
     for index, (slot, one) in enumerate(zip(slots, given)):
+        if slot.second and one.kind != "pair":
+            single = InstructionError(
+                f"{one.text} stands where the instruction takes a pair of results",
+                opcode=match.opcode,
+                operand=slot.name,
+                section=entry.section,
+                legal=f"{slot.name}|{slot.second}",
+            )
+            return index + 0.5, single
         if one.kind == "pair" and all(half.kind == "sink" for half in one.items):
             dropped = InstructionError(
                 f"{one.text} drops both results",
@@ -263,8 +272,8 @@ def _check_form(
         for name, part, contract in _parts(match, slot, one):
             marked = "" if contract is None else mark_problem(slot, contract, part)
             problem = marked or ("" if contract is None else _operand_problem(match, contract, part, slot.bracket and part is one))
-            if part.value is not None:
-                constants[name] = part.value
+            if part.value is not None and contract is not None:
+                constants[name] = _held(match, contract, part.value)
             if problem:
                 assert contract is not None
                 rule, section = (MARK_RULE, entry.section) if marked else rule_of(match, contract, part)
@@ -301,9 +310,8 @@ def _parts(match: Match, slot: Slot, one: Given) -> Iterator[tuple[str, Given, O
     """The named operands behind one position: both halves of a pair, the entries of a bracket."""
     contract = match.entry.operands
     if slot.second:
-        halves = one.items if one.kind == "pair" else (Given("missing", one.text), Given("missing", one.text))
-        yield slot.name, halves[0], contract[slot.name]
-        yield slot.second, halves[1], contract[slot.second]
+        yield slot.name, one.items[0], contract[slot.name]
+        yield slot.second, one.items[1], contract[slot.second]
         return
     yield slot.name, one, contract[slot.name]
     for name, inner in zip(slot.inner, one.items):
@@ -374,7 +382,7 @@ def _vector_problem(match: Match, contract: Operand, one: Given, count: int) -> 
         if count == 1:
             return f"{one.text} stands where the instruction takes one register in braces"
         return f"{one.text} is one register where the instruction takes a vector of {count}"
-    if len(one.items) != count:
+    if len(one.items) != count and not (contract.padded and len(one.items) == contract.padded):
         return f"{one.text} has {len(one.items)} elements where the instruction takes {count}"
     if count == 1 and not (contract.braced or contract.braceable):
         return f"{one.text} stands in braces where the instruction takes one register as it is"
@@ -473,6 +481,12 @@ def _space_problem(match: Match, contract: Operand, one: Given) -> str:
     return ""
 
 
+def _held(match: Match, contract: Operand, value: int) -> int:
+    """What an operand holds of a constant: an unsigned one its lowest bits (ISA 4.5.1)."""
+    demanded = match.type(contract.type) if contract.type else None
+    return value % (1 << demanded.bits) if demanded is not None and demanded.kind == "unsigned" else value
+
+
 def _list_problem(contract: Operand, one: Given) -> str:
     """Parentheses with registers and parameters, sinks among results, constants among arguments."""
     if one.kind != "list":
@@ -495,6 +509,8 @@ def _constant_problem(match: Match, contract: Operand, one: Given, demanded: Typ
         return f"the floating constant {one.text} is given where the instruction takes .{demanded.name}"
     if one.kind == "float" and demanded.kind == "bits" and demanded.bits != _float_bits(one.text):
         return f"the constant {one.text} has {_float_bits(one.text)} bits where the instruction takes .{demanded.name}"
+    if one.kind == "float" and contract.values is not None:
+        return f"the floating constant {one.text} is none of those that the instruction takes"
     if one.kind == "int" and demanded.is_float:
         return f"the integer constant {one.text} is given where the instruction takes .{demanded.name}"
     allowed = allowed_values(contract, index)

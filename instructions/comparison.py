@@ -33,6 +33,7 @@ _COMBINED_WITH = predicate(negatable=True, immediate=True)
 set_ = instruction(
     "set",
     section="9.7.7.1",
+    reordered=True,
     summary="Compares two values, or packed ones each on its own; writes all ones or 1.0 for true, zero for false.",
     syntax="""
         set.CmpOp{.ftz}.dtype.stype d, a, b;
@@ -67,6 +68,7 @@ set_ = instruction(
 setp = instruction(
     "setp",
     section="9.7.7.2",
+    reordered=True,
     summary="Compares two values and writes the outcome to predicate p; q gets the opposite outcome, each combined with c.",
     syntax="""
         setp.CmpOp{.ftz}.type p{|q}, a, b;
@@ -124,6 +126,7 @@ _COMBINED_WITH_HALF = predicate(negatable=True, immediate=".dtype not in .bf16 .
 set_half = instruction(
     "set",
     section="9.7.8.1",
+    reordered=True,
     summary="Compares values where they or the outcome are 16-bit floats; pairs are compared half by half.",
     syntax="""
         set.CmpOp{.ftz}.dtype.stype d, a, b;
@@ -162,6 +165,7 @@ set_half = instruction(
 setp_half = instruction(
     "setp",
     section="9.7.8.2",
+    reordered=True,
     summary="Compares 16-bit floats; of a pair, the lower halves write p and the upper halves write q.",
     syntax="""
         setp.CmpOp{.ftz}.type p{|q}, a, b;

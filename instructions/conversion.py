@@ -60,6 +60,7 @@ _WIDE_RESULT = " or ".join(f"{_NO_BF16} and {one}" for one in ("not .ftz", "not 
 cvt = instruction(
     "cvt",
     section=_SECTION,
+    reordered=True,
     summary="Converts one value between integer and floating types of any size.",
     syntax="""
         cvt{.irnd}{.ftz}{.sat}.dtype.atype d, a;
@@ -105,6 +106,7 @@ cvt = instruction(
 cvt_half = instruction(
     "cvt (to a half, with .relu or .satfinite)",
     section=_SECTION,
+    reordered=True,
     summary="Converts .f32 to a 16-bit float whose range is clamped.",
     syntax="cvt.frnd{.relu}{.satfinite}{.pzo}.dtype.atype d, a;",
     choices="""
@@ -125,6 +127,7 @@ cvt_half = instruction(
 cvt_tf32 = instruction(
     "cvt (to tf32)",
     section=_SECTION,
+    reordered=True,
     summary="Converts .f32 to .tf32, kept in 32 bits.",
     syntax="""
         cvt.rna{.satfinite}.dtype.atype d, a;
@@ -150,6 +153,7 @@ cvt_tf32 = instruction(
 cvt_halves = instruction(
     "cvt (two .f32 to a pair of halves)",
     section=_SECTION,
+    reordered=True,
     summary="Converts two .f32 values to 16-bit floats and packs them, a in the upper half.",
     syntax="""
         cvt.frnd{.relu}{.satfinite}{.pzo}.dtype.atype d, a, b;
@@ -178,6 +182,7 @@ cvt_halves = instruction(
 cvt_narrow = instruction(
     "cvt (to two narrow values)",
     section=_SECTION,
+    reordered=True,
     summary="Converts two values to 8, 6 or 4 bits each and packs them, the first or upper one on top.",
     syntax="""
         cvt.frnd.satfinite{.relu}{.pzo}.dtype.f32 d, a, b;
@@ -232,6 +237,7 @@ cvt_narrow = instruction(
 cvt_widen = instruction(
     "cvt (from two narrow values)",
     section=_SECTION,
+    reordered=True,
     summary="Unpacks two values of 8, 6 or 4 bits and converts them to a pair of 16-bit floats.",
     syntax="""
         cvt.rn{.relu}.f16x2.atype d, a;
@@ -258,6 +264,7 @@ cvt_widen = instruction(
 cvt_exponent = instruction(
     "cvt (to and from ue8m0)",
     section=_SECTION,
+    reordered=True,
     summary="Converts between two values and two 8-bit powers of two.",
     syntax="""
         cvt.frnd{.satfinite}.ue8m0x2.f32 d, a, b;
@@ -286,6 +293,7 @@ cvt_exponent = instruction(
 cvt_four = instruction(
     "cvt (four .f32 to four narrow values)",
     section=_SECTION,
+    reordered=True,
     summary="Converts four .f32 values to 8, 6 or 4 bits each with stochastic rounding and packs them, the first on top.",
     syntax="""
         cvt.rs{.relu}.satfinite.dtype.atype d, four, rbits;

@@ -54,6 +54,7 @@ copysign = instruction(
 add = instruction(
     "add",
     section="9.7.3.3",
+    reordered=True,
     summary="Adds two numbers. Without .rnd it rounds to nearest and may be fused with a multiplication.",
     syntax="""
         add{.rnd}{.ftz}{.sat}.f32 d, a, b;
@@ -72,6 +73,7 @@ add = instruction(
 sub = instruction(
     "sub",
     section="9.7.3.4",
+    reordered=True,
     summary="Subtracts b from a. Without .rnd it rounds to nearest and may be fused with a multiplication.",
     syntax="""
         sub{.rnd}{.ftz}{.sat}.f32 d, a, b;
@@ -90,6 +92,7 @@ sub = instruction(
 mul = instruction(
     "mul",
     section="9.7.3.5",
+    reordered=True,
     summary="Multiplies two numbers. Without .rnd it rounds to nearest and may be fused with an addition.",
     syntax="""
         mul{.rnd}{.ftz}{.sat}.f32 d, a, b;
@@ -108,6 +111,7 @@ mul = instruction(
 fma = instruction(
     "fma",
     section="9.7.3.6",
+    reordered=True,
     summary="a * b + c, rounded once.",
     syntax="""
         fma.rnd{.ftz}{.sat}.f32 d, a, b, c;
@@ -125,6 +129,7 @@ fma = instruction(
 mad = instruction(
     "mad",
     section="9.7.3.7",
+    reordered=True,
     summary="a * b + c, rounded once: the older spelling of fma.",
     syntax="""
         mad.rnd{.ftz}{.sat}.f32 d, a, b, c;
@@ -141,6 +146,7 @@ mad = instruction(
 div = instruction(
     "div",
     section="9.7.3.8",
+    reordered=True,
     summary="Divides a by b.",
     syntax="""
         div.approx{.ftz}.f32 d, a, b;
@@ -197,6 +203,7 @@ _EXTREME_SINCE = (
 min_ = instruction(
     "min",
     section="9.7.3.11",
+    reordered=True,
     summary="The smallest of two or three numbers; -0.0 counts as less than +0.0.",
     syntax="""
         min{.ftz}{.NaN}{.xorsign.abs}.f32 d, a, b;
@@ -211,6 +218,7 @@ min_ = instruction(
 max_ = instruction(
     "max",
     section="9.7.3.12",
+    reordered=True,
     summary="The largest of two or three numbers; +0.0 counts as greater than -0.0.",
     syntax="""
         max{.ftz}{.NaN}{.xorsign.abs}.f32 d, a, b;
@@ -225,6 +233,7 @@ max_ = instruction(
 rcp = instruction(
     "rcp",
     section="9.7.3.13",
+    reordered=True,
     summary="The reciprocal.",
     syntax="""
         rcp.approx{.ftz}.f32 d, a;
@@ -242,6 +251,7 @@ rcp = instruction(
 rcp_approx_ftz_f64 = instruction(
     "rcp.approx.ftz.f64",
     section="9.7.3.14",
+    reordered=True,
     summary="A gross approximation of the reciprocal, computed from and written to the upper 32 bits; the lower are 0.",
     syntax="""
         rcp.approx.ftz.f64 d, a;
@@ -254,6 +264,7 @@ rcp_approx_ftz_f64 = instruction(
 sqrt = instruction(
     "sqrt",
     section="9.7.3.15",
+    reordered=True,
     summary="The square root.",
     syntax="""
         sqrt.approx{.ftz}.f32 d, a;
@@ -271,6 +282,7 @@ sqrt = instruction(
 rsqrt = instruction(
     "rsqrt",
     section="9.7.3.16",
+    reordered=True,
     summary="An approximation of the reciprocal of the square root.",
     syntax="""
         rsqrt.approx{.ftz}.f32 d, a;
@@ -284,6 +296,7 @@ rsqrt = instruction(
 rsqrt_approx_ftz_f64 = instruction(
     "rsqrt.approx.ftz.f64",
     section="9.7.3.17",
+    reordered=True,
     summary="A gross approximation of the reciprocal square root, computed from and written to the upper 32 bits; the lower are 0.",
     syntax="""
         rsqrt.approx.ftz.f64 d, a;
@@ -296,6 +309,7 @@ rsqrt_approx_ftz_f64 = instruction(
 sin = instruction(
     "sin",
     section="9.7.3.18",
+    reordered=True,
     summary="An approximation of the sine of an angle in radians.",
     syntax="""
         sin.approx{.ftz}.f32 d, a;
@@ -309,6 +323,7 @@ sin = instruction(
 cos = instruction(
     "cos",
     section="9.7.3.19",
+    reordered=True,
     summary="An approximation of the cosine of an angle in radians.",
     syntax="""
         cos.approx{.ftz}.f32 d, a;
@@ -322,6 +337,7 @@ cos = instruction(
 lg2 = instruction(
     "lg2",
     section="9.7.3.20",
+    reordered=True,
     summary="An approximation of the logarithm to the base 2.",
     syntax="""
         lg2.approx{.ftz}.f32 d, a;
@@ -334,6 +350,7 @@ lg2 = instruction(
 ex2 = instruction(
     "ex2",
     section="9.7.3.21",
+    reordered=True,
     summary="An approximation of 2 to the power of a.",
     syntax="""
         ex2.approx{.ftz}.f32 d, a;
@@ -346,6 +363,7 @@ ex2 = instruction(
 tanh = instruction(
     "tanh",
     section="9.7.3.22",
+    reordered=True,
     summary="An approximation of the hyperbolic tangent.",
     syntax="""
         tanh.approx.f32 d, a;

@@ -23,6 +23,7 @@ _KEEPS_SUBNORMALS = Rule("the .bf16 types keep subnormals: no .ftz", when=f".typ
 add = instruction(
     "add",
     section="9.7.4.1",
+    reordered=True,
     summary="Adds two numbers. Without .rnd it rounds to nearest and may be fused with a multiplication.",
     syntax="""
         add{.rnd}{.ftz}{.sat}.type d, a, b;
@@ -40,6 +41,7 @@ add = instruction(
 sub = instruction(
     "sub",
     section="9.7.4.2",
+    reordered=True,
     summary="Subtracts b from a. Without .rnd it rounds to nearest and may be fused with a multiplication.",
     syntax="""
         sub{.rnd}{.ftz}{.sat}.type d, a, b;
@@ -57,6 +59,7 @@ sub = instruction(
 mul = instruction(
     "mul",
     section="9.7.4.3",
+    reordered=True,
     summary="Multiplies two numbers. Without .rnd it rounds to nearest and may be fused with an addition.",
     syntax="""
         mul{.rnd}{.ftz}{.sat}.type d, a, b;
@@ -74,6 +77,7 @@ mul = instruction(
 fma = instruction(
     "fma",
     section="9.7.4.4",
+    reordered=True,
     summary="a * b + c, rounded once.",
     syntax="""
         fma.rnd{.ftz}{.sat}.type d, a, b, c;
@@ -132,6 +136,7 @@ _EXTREME_SINCE = (Since("7.0", "sm_80+"), Since("7.2", "sm_86+", when=".xorsign"
 min_ = instruction(
     "min",
     section="9.7.4.7",
+    reordered=True,
     summary="The smaller of two numbers; -0.0 counts as less than +0.0.",
     syntax="""
         min{.ftz}{.NaN}{.xorsign.abs}.type d, a, b;
@@ -148,6 +153,7 @@ min_ = instruction(
 max_ = instruction(
     "max",
     section="9.7.4.8",
+    reordered=True,
     summary="The larger of two numbers; +0.0 counts as greater than -0.0.",
     syntax="""
         max{.ftz}{.NaN}{.xorsign.abs}.type d, a, b;
@@ -164,6 +170,7 @@ max_ = instruction(
 tanh = instruction(
     "tanh",
     section="9.7.4.9",
+    reordered=True,
     summary="An approximation of the hyperbolic tangent.",
     syntax="""
         tanh.approx.type d, a;
@@ -179,6 +186,7 @@ tanh = instruction(
 ex2 = instruction(
     "ex2",
     section="9.7.4.10",
+    reordered=True,
     summary="An approximation of 2 to the power of a.",
     syntax="""
         ex2.approx{.ftz}.type d, a;

@@ -91,6 +91,8 @@ class Operand:
         For an address: the state space in which it lies where it is generic.
     named : bool
         For an address: whether it may begin with the name of a variable instead of a register.
+    padded : int
+        The length to which a vector may be padded: what stands behind the elements that are needed is ignored.
     holds : str
         For an address: the object that must be there, such as ``"mbarrier"``. The instruction whose operand is ``"out"`` makes it.
     lanes : bool
@@ -107,7 +109,7 @@ class Operand:
 
     __slots__ = (
         "align", "blocks", "braceable", "braced", "exact", "first", "holds", "immediate", "kind", "lanes", "limit", "named", "negatable",
-        "role", "selector", "sink", "space", "special", "symbol", "type", "values", "vector", "wider", "within",
+        "padded", "role", "selector", "sink", "space", "special", "symbol", "type", "values", "vector", "wider", "within",
     )  # fmt: skip
 
     def __init__(
@@ -136,6 +138,7 @@ class Operand:
         holds: str = "",
         lanes: bool = False,
         blocks: bool = False,
+        padded: int = 0,
     ) -> None:
         self.kind = kind
         self.role = role
@@ -161,6 +164,7 @@ class Operand:
         self.blocks = blocks
         self.first = first
         self.named = named
+        self.padded = padded
 
 
 def out(
@@ -197,11 +201,12 @@ def source(
     blocks: bool = False,
     selector: str = "",
     first: str = "",
+    padded: int = 0,
 ) -> Operand:
     """A source register or, unless `immediate` is False, a constant; with `symbol` also a name (of `space`)."""
     return Operand(
         "register", "in", type, vector, immediate, wider, values, space, sink=sink, exact=exact, symbol=symbol, special=special,
-        braced=braced, braceable=braceable, limit=limit, lanes=lanes, blocks=blocks, selector=selector, first=first,
+        braced=braced, braceable=braceable, limit=limit, lanes=lanes, blocks=blocks, selector=selector, first=first, padded=padded,
     )  # fmt: skip
 
 
@@ -281,7 +286,7 @@ class Entry:
 
     __slots__ = (
         "allocates", "awaits", "choices", "commits", "compiled", "completes", "ends", "family", "fences", "frees", "fuses", "issuer",
-        "meaning", "name", "operands", "rules", "section", "several", "since", "summary", "syntax", "tile",
+        "meaning", "name", "operands", "reordered", "rules", "section", "several", "since", "summary", "syntax", "tile",
     )  # fmt: skip
 
     name: str
@@ -303,6 +308,7 @@ class Entry:
     ends: bool
     fuses: str
     several: str
+    reordered: bool
     meaning: Mapping[str, str]
     tile: Tile | None
     compiled: Any
@@ -331,6 +337,7 @@ def instruction(
     ends: bool = False,
     fuses: str = "",
     several: str = "",
+    reordered: bool = False,
     meaning: Mapping[str, str] | None = None,
     tile: Tile | None = None,
 ) -> Entry:
@@ -367,6 +374,8 @@ def instruction(
         ``"product"`` or ``"sum"``: without ``.rnd`` an assembler may make one rounding of a product and the sum that takes it.
     several : str
         The qualifier by which it reaches several blocks of the cluster.
+    reordered : bool
+        Whether compilers write the qualifiers in front of its types in other orders than the ISA, as assemblers take them.
     tile : Tile, optional
         How the instruction is repeated over tiles, where its operands are more than each thread's own words (see `tiles`).
     meaning : mapping
@@ -392,6 +401,7 @@ def instruction(
     made.ends = ends
     made.fuses = fuses
     made.several = several
+    made.reordered = reordered
     made.meaning = meaning or {}
     made.tile = tile
     made.compiled = None

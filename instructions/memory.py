@@ -121,6 +121,7 @@ _POLICY = source("u64", immediate=False)
 ld = instruction(
     "ld",
     section="9.7.10.8",
+    reordered=True,
     summary="Loads one value or a vector of consecutive values from memory into registers.",
     syntax="""
         ld{.weak}{.ss}{.cop}{.level::cache_hint}{.level::prefetch_size}{.vec}.type d, [a]{.unified}{, cache_policy};
@@ -155,6 +156,7 @@ ld = instruction(
 ld_global_nc = instruction(
     "ld.global.nc",
     section="9.7.10.9",
+    reordered=True,
     summary="Loads from global memory that nobody writes while the kernel runs, through the read-only data path.",
     syntax="""
         ld.global{.cop}.nc{.level::cache_hint}{.level::prefetch_size}{.vec}.type d, [a]{, cache_policy};
@@ -179,6 +181,7 @@ ld_global_nc = instruction(
 ldu = instruction(
     "ldu",
     section="9.7.10.10",
+    reordered=True,
     summary="Loads read-only global data from an address that is the same in all threads of the warp.",
     syntax="ldu{.ss}{.vec}.type d, [a];",
     choices=f"""
@@ -201,6 +204,7 @@ ldu = instruction(
 st = instruction(
     "st",
     section="9.7.10.11",
+    reordered=True,
     summary="Stores one value or a vector of consecutive values from registers into memory.",
     syntax="""
         st{.weak}{.ss}{.cop}{.level::cache_hint}{.vec}.type [a], b{, cache_policy};

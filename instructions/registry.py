@@ -294,10 +294,10 @@ def _grouped(expected: dict[str, tuple[str, ...]]) -> str:
 def in_order(opcode: str) -> str:
     """The opcode in the ISA's order, where a compiler writes ``red.add.global.relaxed.gpu.f64`` or ``setp.ftz.gt.f32``, as ptxas takes it.
 
-    Only choices in front of the types move, and only in the families that compilers do so in. An empty text for any other opcode.
+    Only choices in front of the types move, and only where the contract says that they do. An empty text for any other opcode.
     """
     tokens = tokens_of(opcode)
-    if not any(tokens[0] in FAMILIES[family] for family in _MOVABLE):
+    if not any(form.entry.reordered for form in _forms_of(tokens[0])):
         return ""
     ordered = _in_order(tokens)
     if not ordered:
@@ -309,10 +309,7 @@ def in_order(opcode: str) -> str:
     fixed = all(one == other or {one, other} <= chosen for one, other in zip(arranged, tokens)) and arranged[-types:] == tokens[-types:]
     # A word that the line spells itself, such as .full, is part of the name.
     fixed &= all(tokens.index(one) == arranged.index(one) for one in match.form.elements if isinstance(one, str))
-    return ordered if fixed and tokens[: len(name)] == name and match.entry.family in _MOVABLE else ""
-
-
-_MOVABLE = ("atomic", "comparison", "conversion", "floating", "half", "memory")
+    return ordered if fixed and tokens[: len(name)] == name and match.entry.reordered else ""
 
 
 def _in_order(tokens: tuple[str, ...]) -> str:

@@ -36,6 +36,7 @@ _SAMPLES = {
         vector="1 if .geom in .1d else 2 if .geom in .2d .a1d else 4",
         first=f"u32 if {_ARRAYS} else .ctype",
         braceable=True,
+        padded=4,
     ),
     "e": source("s32", vector="1 if .geom in .1d .a1d else 4 if .geom in .3d else 2", values=range(-8, 8), braceable=True),
     "f": source("f32"),
@@ -45,7 +46,8 @@ _SAMPLES_MEANING = {
     "p": "Whether the data is resident in memory; where it is not, d is zeros.",
     "a": "The texture.",
     "b": "The sampler, where .target says texmode_independent; else the texture has one.",
-    "c": "The coordinates, as the geometry lists them: numbers of elements, or from 0 to 1 where the texture is normalized.",
+    "c": "The coordinates, as the geometry lists them: numbers of elements, or from 0 to 1 where the texture is normalized. "
+    "A vector of four will do for any geometry; what is too much is ignored.",
     "e": "Elements that are added to the coordinates, each -8 to 7.",
     "f": "The depth that what is read is compared with; results are then 0 to 1.",
 }
@@ -106,7 +108,7 @@ tld4 = instruction(
     operands={
         **_SAMPLES,
         "d": out(".dtype", vector=4, sink=True),
-        "c": source("f32", vector="2 if .geom in .2d else 4", first="u32 if .geom in .a2d .acube else f32"),
+        "c": source("f32", vector="2 if .geom in .2d else 4", first="u32 if .geom in .a2d .acube else f32", padded=4),
         "e": source("s32", vector=2, values=range(-8, 8)),
     },
     rules=(_NO_CUBE_OFFSET, *_SAMPLERS),

@@ -66,6 +66,11 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
     "a surface as a texture": (".global .surfref t;", ".reg .f32 x<5>; tex.1d.v4.f32.f32 {x0, x1, x2, x3}, [t, {x4}];",
                                ["illegal-operand"]),
     "memory as a texture": (".global .b32 t;", ".reg .f32 x<5>; tex.1d.v4.f32.f32 {x0, x1, x2, x3}, [t, {x4}];", ["illegal-operand"]),
+    "coordinates padded to four": ("", """.reg .f32 x<9>; .reg .b32 i; .reg .b64 t; mov.b64 t, 0;
+        tex.1d.v4.f32.f32 {x0, x1, x2, x3}, [t, {x4, x5, x6, x7}]; tex.2d.v4.f32.f32 {x0, x1, x2, x3}, [t, {x4, x5, x6, x7}];
+        tex.a1d.v4.f32.f32 {x0, x1, x2, x3}, [t, {i, x5, x6, x7}]; tld4.r.2d.v4.f32.f32 {x0, x1, x2, x3}, [t, {x4, x5, x6, x7}];""", []),
+    "coordinates padded to three": ("", ".reg .f32 x<9>; .reg .b64 t; tex.2d.v4.f32.f32 {x0, x1, x2, x3}, [t, {x4, x5, x6}];",
+                                    ["illegal-operand"]),
     "a texture with an offset": (".global .texref t;", ".reg .b32 x; txq.width.b32 x, [t+8];", ["illegal-operand"]),
     "half an address of a surface": ("", ".reg .b32 x<2>; mov.b32 x1, 0; suq.width.b32 x0, [x1];", ["illegal-operand"]),
     "a negated register": ("", ".reg .b32 r; .reg .pred p; selp.b32 r, -r, 0, p;", ["illegal-operand"]),
