@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ptxgen.instructions.language import Rule, out, source
 from ptxgen.instructions.tiles import Atom, Tile
 
 __all__ = [
-    "BYTES", "COLLECTIVE", "FRAGMENTS", "IN_BYTES", "OPERANDS", "PRODUCT", "SAME_ACCUMULATOR", "TILE", "WORDS", "halved", "product_tile",
+    "BYTES", "COLLECTIVE", "FRAGMENTS", "IN_BYTES", "OPERANDS", "PRODUCT", "SAME_ACCUMULATOR", "TILE", "WORDS", "halved", "metadata",
+    "product_tile",
 ]  # fmt: skip
 
 COLLECTIVE = {
@@ -63,10 +66,10 @@ FRAGMENTS = {
 }
 
 
-def product_tile(elements: str, fragments: dict[str, Atom] = FRAGMENTS) -> Tile:
+def product_tile(elements: str, fragments: dict[str, Atom] = FRAGMENTS, words: Mapping[str, Atom] | None = None) -> Tile:
     """The tile form of a product whose registers hold so many `elements` of a and b each."""
     names = f"m, n, k = .shape; i = m // 8; e = {elements}; h = k // (4 * e)"
-    return Tile(fragments, names=names, order="* M N K", chain={"c": "d"})
+    return Tile(fragments, names=names, order="* M N K", chain={"c": "d"}, words=words)
 
 
 TILE = product_tile("32 // bits(.atype)")
@@ -92,6 +95,24 @@ def halved(fragments: dict[str, Atom]) -> dict[str, Atom]:
         ),
         "e": Atom("32", WORDS, element="b32", repeats="* M K"),
     }  # fmt: skip
+
+
+def metadata(lanes: int, *, by_row: bool, selector: str = "selector", warps: int = 1) -> Atom:
+    """Four bits for each chunk of a row of a sparse a, which so many `lanes` of every four give (ISA 9.7.16.6.1 and 9.7.17.6.1).
+
+    A word tells `by_row` of eight chunks of one row, the next lane's of those of the row 8 further on; or of four chunks of each of the
+    two. The axes are rows and chunks; chunks are as long as the type's sparsity says.
+    """
+    thread, rows = ("laneid", "") if warps == 1 else ("tid_in_wg", f"{warps}, ")
+    far = f"32@{thread}, " if rows else ""
+    if by_row:
+        parted, steps = f"({rows}2, 8), ({lanes // 2}, 8)", f"({far}1@{thread}, 4@{thread}), (2@{thread}, 1)"
+    else:
+        parted, steps = f"({rows}2, 8), ({lanes}, 4)", f"({far}4, 4@{thread}), (1@{thread}, 1)"
+    return Atom(
+        f"{16 * warps}, {4 * lanes}", f"S[({parted}) : ({steps})] + (selector * {lanes})@{thread}", element="b4",
+        constants={"selector": selector},
+    )  # fmt: skip
 
 
 SAME_ACCUMULATOR = (

@@ -286,7 +286,7 @@ class Entry:
 
     __slots__ = (
         "allocates", "awaits", "choices", "commits", "compiled", "completes", "ends", "family", "fences", "frees", "fuses", "issuer",
-        "meaning", "name", "operands", "reordered", "rules", "section", "several", "since", "summary", "syntax", "tile",
+        "layouts", "meaning", "name", "operands", "reordered", "rules", "section", "several", "since", "summary", "syntax", "tile",
     )  # fmt: skip
 
     name: str
@@ -311,6 +311,7 @@ class Entry:
     reordered: bool
     meaning: Mapping[str, str]
     tile: Tile | None
+    layouts: Tile | None
     compiled: Any
 
     def __repr__(self) -> str:
@@ -340,6 +341,7 @@ def instruction(
     reordered: bool = False,
     meaning: Mapping[str, str] | None = None,
     tile: Tile | None = None,
+    layouts: Tile | None = None,
 ) -> Entry:
     """State the contract of one instruction.
 
@@ -378,6 +380,8 @@ def instruction(
         Whether compilers write the qualifiers in front of its types in other orders than the ISA, as assemblers take them.
     tile : Tile, optional
         How the instruction is repeated over tiles, where its operands are more than each thread's own words (see `tiles`).
+    layouts : Tile, optional
+        Where the elements of operands lie that no tile operation takes: for `ptxgen.instructions.hardware` alone.
     meaning : mapping
         What a qualifier, or one of its values, does: for `ptxgen explain` and the reference pages.
     """
@@ -404,5 +408,6 @@ def instruction(
     made.reordered = reordered
     made.meaning = meaning or {}
     made.tile = tile
+    made.layouts = layouts
     made.compiled = None
     return made

@@ -52,6 +52,18 @@ _LOAD = _moved(
     "p", "r", f"x, 16, 16 if {_TALL} else x, 8, 16 if .m8n16 else x, 8, 8",
     f"{_TALL_ROWS} if {_TALL} else {_LONG_ROWS} if .m8n16 else {_SQUARE}", _LOADED, "b8 if .dst_fmt or .type in .b8 else b16",
 )  # fmt: skip
+# How the rows of narrow elements are packed, in bits: their padding holds nothing.
+_PACKED_ROWS = Tile(
+    {
+        "p": Atom(
+            f"x, 16, 16 if {_TALL} else x, 8, 16",
+            f"S[(x, 16, 16) : (16@laneid, 1@laneid, w)] if {_TALL} else S[(x, 8, 16) : (8@laneid, 1@laneid, w)]",
+            element="bit", place="memory",
+        ),
+    },
+    names="x = .num; w = 6 if .src_fmt in .b6x16_p32 else 4",
+    when=".src_fmt",
+)  # fmt: skip
 _STORE = _moved(
     "p", "r", "x, 8, 16 if .shape in .m16n8 else x, 8, 8", f"{_LONG_ROWS} if .shape in .m16n8 else {_SQUARE}", _STORED, ".type",
 )  # fmt: skip
@@ -91,6 +103,7 @@ ldmatrix = instruction(
     since=(Since("6.5", "sm_75+"), Since("8.6", _NARROW, when=".shape in .m16n16 or .dst_fmt"), _CTA),
     issuer="warp",
     tile=_LOAD,
+    layouts=_PACKED_ROWS,
     meaning=_MOVE,
 )
 

@@ -6,7 +6,7 @@ from ptxgen.instructions.fragments import FRAGMENTS, IN_BYTES, OPERANDS, PRODUCT
 from ptxgen.instructions.language import Operand, Rule, Since, instruction, source
 from ptxgen.instructions.tiles import Atom
 
-__all__ = ["SCALED", "exact_factors", "scaled_fragments", "scales"]
+__all__ = ["SCALED", "exact_factors", "scaled_fragments", "scaled_words", "scales"]
 
 SCALED = {
     **PRODUCT,
@@ -52,8 +52,26 @@ def scaled_fragments(fragments: dict[str, Atom]) -> dict[str, Atom]:
     }
 
 
-# Elements of 4 bits fill their registers, unlike those beside wider ones.
-_TILES = {4: product_tile("4", scaled_fragments(IN_BYTES)), 8: product_tile("8", scaled_fragments(FRAGMENTS))}
+def scaled_words(vectors: int) -> dict[str, Atom]:
+    """So many scales of each row of a and column of b, in bytes: two lanes of four give those of rows g and g + 8, one of four b's."""
+    given = {"byte": "selector_{}.0", "thread": "selector_{}.1"}
+    return {
+        "scale_a": Atom(
+            f"16, {vectors}", f"S[((2, 8), {vectors}) : ((1@laneid, 4@laneid), 1)] + (2*thread)@laneid + byte", element="b8",
+            constants={name: source.format("a") for name, source in given.items()},
+        ),
+        "scale_b": Atom(
+            f"8, {vectors}", f"S[(8, {vectors}) : (4@laneid, 1)] + thread@laneid + byte", element="b8",
+            constants={name: source.format("b") for name, source in given.items()},
+        ),
+    }  # fmt: skip
+
+
+# Elements of 4 bits fill their registers, unlike those beside wider ones; by scales of a row.
+_TILES = {
+    1: product_tile("4", scaled_fragments(IN_BYTES), scaled_words(1)),
+    **{vectors: product_tile("8", scaled_fragments(FRAGMENTS), scaled_words(vectors)) for vectors in (2, 4)},
+}
 
 # The second line is how compilers write it.
 _SYNTAX = """
@@ -82,7 +100,7 @@ mma_scaled_1x = instruction(
     operands={**exact_factors(4), **scales(range(4))},
     since=_SINCE,
     issuer="warp",
-    tile=_TILES[4],
+    tile=_TILES[1],
     meaning=SCALED,
 )
 
@@ -105,7 +123,7 @@ mma_scaled_2x = instruction(
     rules=(Rule(".kind::mxf4nvf4 says how many scales there are", when=".kind in .kind::mxf4nvf4", need=".scale_vec_size"),),
     since=_SINCE,
     issuer="warp",
-    tile=_TILES[8],
+    tile=_TILES[2],
     meaning=SCALED,
 )
 
@@ -127,6 +145,6 @@ mma_scaled_4x = instruction(
     operands={**exact_factors(8), **scales(range(1))},
     since=(*_SINCE, Since("9.1", when=".stype in .ue8m0")),
     issuer="warp",
-    tile=_TILES[8],
+    tile=_TILES[4],
     meaning=SCALED,
 )

@@ -5,9 +5,9 @@ The ISA's one section is several entries here, by how many lanes of four give th
 
 from __future__ import annotations
 
-from ptxgen.instructions.fragments import BYTES, FRAGMENTS, IN_BYTES, OPERANDS, PRODUCT, SAME_ACCUMULATOR, halved, product_tile
+from ptxgen.instructions.fragments import BYTES, FRAGMENTS, IN_BYTES, OPERANDS, PRODUCT, SAME_ACCUMULATOR, halved, metadata, product_tile
 from ptxgen.instructions.language import Operand, Rule, Since, immediate, instruction, source
-from ptxgen.instructions.scaled import SCALED, exact_factors, scaled_fragments, scales
+from ptxgen.instructions.scaled import SCALED, exact_factors, scaled_fragments, scaled_words, scales
 
 _SECTION = "9.7.16.6.3"
 _SPARSE = {
@@ -31,8 +31,14 @@ def _operands(selectors: range, dense: dict[str, Operand] = OPERANDS) -> dict[st
     return {**dense, "a": half, "e": source("u32", immediate=False), "selector": immediate("u32", selectors)}
 
 
-_TILE = product_tile("32 // bits(.atype)", halved(FRAGMENTS))
-_BYTES_TILE = product_tile("4", halved(IN_BYTES))
+# By how many lanes of every four give metadata.
+_WIDE = {
+    lanes: product_tile("32 // bits(.atype)", halved(FRAGMENTS), {"e": metadata(lanes, by_row=False)}) for lanes in (1, 2)
+}  # fmt: skip
+_NARROW = {
+    lanes: product_tile("32 // bits(.atype)", halved(FRAGMENTS), {"e": metadata(lanes, by_row=True)}) for lanes in (2, 4)
+}  # fmt: skip
+_BYTES_TILE = product_tile("4", halved(IN_BYTES), {"e": metadata(4, by_row=True)})
 
 _LINE = "mma.spvariant.sync.aligned.shape.row.col.dtype.atype.btype.ctype d, a, b, c, e, selector;"
 _INTEGER_LINE = "mma.spvariant.sync.aligned.shape.row.col{.satfinite}.dtype.atype.btype.ctype d, a, b, c, e, selector;"
@@ -65,7 +71,7 @@ mma_sparse_one = instruction(
     ),
     since=_SINCE,
     issuer="warp",
-    tile=_TILE,
+    tile=_WIDE[1],
     meaning=_SPARSE,
 )  # fmt: skip
 
@@ -91,7 +97,7 @@ mma_sparse_two = instruction(
     ),
     since=_SINCE,
     issuer="warp",
-    tile=_TILE,
+    tile=_WIDE[2],
     meaning=_SPARSE,
 )  # fmt: skip
 
@@ -119,7 +125,7 @@ mma_sparse_f8 = instruction(
         Since("8.7", "sm_120f", when=".dtype in .f16"),
     ),
     issuer="warp",
-    tile=_TILE,
+    tile=_NARROW[4],
     meaning=_SPARSE,
 )
 
@@ -172,7 +178,7 @@ mma_sparse_integer_two = instruction(
     ),
     since=_SINCE,
     issuer="warp",
-    tile=_TILE,
+    tile=_NARROW[2],
     meaning=_SPARSE,
 )
 
@@ -198,7 +204,7 @@ mma_sparse_integer_all = instruction(
     ),
     since=_SINCE,
     issuer="warp",
-    tile=_TILE,
+    tile=_NARROW[4],
     meaning=_SPARSE,
 )
 
@@ -208,9 +214,11 @@ _SCALED_SYNTAX = """
     mma.sp::ordered_metadata.sync.aligned.kind.block_scale{.scale_vec_size}.shape.row.col.dtype.atype.btype.ctype.stype
         d, a, b, c, e, selector, scale_a, selector_a, scale_b, selector_b;
 """
+_SCALED_WORDS = {vectors: {"e": metadata(4, by_row=True), **scaled_words(vectors)} for vectors in (1, 2, 4)}
 _SCALED_TILES = {
-    4: product_tile("4", scaled_fragments(halved(IN_BYTES))), 8: product_tile("8", scaled_fragments(halved(FRAGMENTS))),
-}  # fmt: skip
+    1: product_tile("4", scaled_fragments(halved(IN_BYTES)), _SCALED_WORDS[1]),
+    **{vectors: product_tile("8", scaled_fragments(halved(FRAGMENTS)), _SCALED_WORDS[vectors]) for vectors in (2, 4)},
+}  # by scales of a row
 _SCALED = {**SCALED, ".sp::ordered_metadata": _SPARSE[".sp::ordered_metadata"]}
 
 mma_sparse_scaled_1x = instruction(
@@ -231,7 +239,7 @@ mma_sparse_scaled_1x = instruction(
     operands={**_operands(range(1), exact_factors(4)), **scales(range(4))},
     since=(Since("8.7", "sm_120f"),),
     issuer="warp",
-    tile=_SCALED_TILES[4],
+    tile=_SCALED_TILES[1],
     meaning=_SCALED,
 )
 
@@ -254,7 +262,7 @@ mma_sparse_scaled_2x = instruction(
     rules=(Rule(".kind::mxf4nvf4 says how many scales there are", when=".kind in .kind::mxf4nvf4", need=".scale_vec_size"),),
     since=(Since("8.7", "sm_120a sm_121a"),),
     issuer="warp",
-    tile=_SCALED_TILES[8],
+    tile=_SCALED_TILES[2],
     meaning=_SCALED,
 )
 
@@ -276,6 +284,6 @@ mma_sparse_scaled_4x = instruction(
     operands={**_operands(range(1), exact_factors(8)), **scales(range(1))},
     since=(Since("8.7", "sm_120a sm_121a"), Since("9.1", when=".stype in .ue8m0")),
     issuer="warp",
-    tile=_SCALED_TILES[8],
+    tile=_SCALED_TILES[4],
     meaning=_SCALED,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ptxgen.instructions.descriptors import TCGEN05
 from ptxgen.instructions.language import Entry, Operand, Rule, Since, address, immediate, instruction, out, predicate, source
+from ptxgen.instructions.tensor_layouts import PACKED_COPIES, SPLIT_HALVES, scaled, sparse, sparse_stationary
 from ptxgen.instructions.tiles import Atom, Extent, Field, Tile
 
 _FAMILIES = "sm_100f sm_110f"
@@ -131,6 +132,7 @@ tcgen05_ld = instruction(
     """,
     operands={"r": out("b32", vector=_REGISTERS, braced=True), "taddr": _TENSOR, "imm_half_split_off": _HALF_OFFSET},
     tile=_MOVES,
+    layouts=SPLIT_HALVES,
     rules=_AT_MOST_128,
     since=(_BASE,),
     issuer="warp",
@@ -249,6 +251,7 @@ tcgen05_st = instruction(
         "imm_half_split_off": _HALF_OFFSET,
     },
     tile=_MOVES,
+    layouts=SPLIT_HALVES,
     rules=_AT_MOST_128,
     since=(_BASE,),
     issuer="warp",
@@ -286,7 +289,7 @@ _COPIES = Tile(
             "S[(copies, rows, bits // 32) : (64 * LANE, LANE, 1)] if .multicast in .warpx2::02_13 else "
             "S[(copies, (2, 32), bits // 32) : (32 * LANE, (64 * LANE, LANE), 1)] if .multicast in .warpx2::01_23 else "
             "S[(rows, bits // 32) : (LANE, 1)]",
-            element="b32", place="lanes", starts=f"{'; '.join(map(str, range(32)))} if .shape in .4x256b else 0",
+            element="b32", place="lanes", starts=f"{'; '.join(map(str, range(32)))} if .shape in .4x256b else 0", copies="copies",
         ),
         "s_desc": Atom("rows, bits // 32", element="b32", place="descriptor", descriptor=TCGEN05, majors="k"),
     },
@@ -316,6 +319,7 @@ tcgen05_cp = instruction(
     issuer="one",
     completes="tcgen05 commit",
     tile=_COPIES,
+    layouts=PACKED_COPIES,
     meaning={
         **_GROUP,
         ".shape": "Lanes and bits that are copied.",
@@ -461,15 +465,19 @@ _PRODUCTS = Tile(
     {
         "d_tmem": Atom(
             "rows, n", "S[((rows // 16, 16), (halves, n // halves)) : ((step * LANE, LANE), (64 * LANE, 1))]", element="b32",
-            repeats="* M N", place="lanes", starts="0; 16 * (64 // m)",
+            repeats="* M N", place="lanes", starts="0; 16 * (64 // m)", blocks="half",
         ),
-        "a_desc": Atom("rows, k", element=_ELEMENT, repeats="* M K", place="descriptor", descriptor=TCGEN05, majors=_MAJORS),
+        "a_desc": Atom(
+            "rows, k", element=_ELEMENT, repeats="* M K", place="descriptor", descriptor=TCGEN05, majors=_MAJORS, blocks="half"
+        ),
         # Where the lower lanes have one half of the columns and the upper ones the other, both need all rows of A.
         "a_tmem": Atom(
             "halves * rows, k", "S[((halves * rows // 16, 16), k) : ((step * LANE * e, LANE * e), 1)]", element=_ELEMENT,
-            repeats="* M K", place="lanes", starts="0; 16 * (64 // m)",
+            repeats="* M K", place="lanes", starts="0; 16 * (64 // m)", copies="halves", blocks="half",
         ),
-        "b_desc": Atom("n // ctas, k", element=_ELEMENT, repeats="* N K", place="descriptor", descriptor=TCGEN05, majors=_MAJORS),
+        "b_desc": Atom(
+            "n // ctas, k", element=_ELEMENT, repeats="* N K", place="descriptor", descriptor=TCGEN05, majors=_MAJORS, blocks="half"
+        ),
     },
     extents={
         "rows": Extent("d_tmem", -2, "64 : 128 : 64"),
@@ -509,8 +517,8 @@ _BLOCK_SCALED = Tile(
         "a_tmem": Atom("128, k", "S[(128, k) : (LANE * e, 1)]", element=_SCALED_ELEMENT, repeats="* M K", place="lanes"),
         "b_desc": Atom("n, k", element=_SCALED_ELEMENT, repeats="* N K", place="descriptor", descriptor=TCGEN05,
                        majors="k mn if .kind in .kind::mxf8f6f4 else k"),
-        "scale_a_tmem": Atom("4, 128, v", _SCALES_OF.format(rows=128), repeats="* M K", place="lanes", inside="8 * v"),
-        "scale_b_tmem": Atom("4, n, v", _SCALES_OF.format(rows="n"), repeats="* N K", place="lanes", inside="8 * v"),
+        "scale_a_tmem": Atom("4, 128, v", _SCALES_OF.format(rows=128), repeats="* M K", place="lanes", inside="8 * v", copies="4"),
+        "scale_b_tmem": Atom("4, n, v", _SCALES_OF.format(rows="n"), repeats="* N K", place="lanes", inside="8 * v", copies="4"),
     },
     extents={"n": Extent("d_tmem", -1, "32 : 256 : 32")},
     names=f"""
@@ -542,7 +550,9 @@ _STATIONARY = Tile(
         "d_tmem": Atom(
             "rows, n", "S[(rows, (halves, n // halves)) : (LANE, (rows * LANE, 1))]", element="b32", repeats="* M N", place="lanes"
         ),
-        "a_tmem": Atom("halves * rows, k", "S[(128, k) : (LANE * e, 1)]", element=_ELEMENT, repeats="* M K", place="lanes"),
+        "a_tmem": Atom(
+            "halves * rows, k", "S[(128, k) : (LANE * e, 1)]", element=_ELEMENT, repeats="* M K", place="lanes", copies="halves"
+        ),
         "b_desc": Atom("n, k", element=_ELEMENT, repeats="* N K", place="descriptor", descriptor=TCGEN05, majors=_MAJORS),
     },
     extents={"rows": Extent("d_tmem", -2, "32; 64; 128"), "n": Extent("d_tmem", -1, "64; 128; 256")},
@@ -568,6 +578,7 @@ def _product(
     rules: tuple[Rule, ...] = (),
     since: tuple[Since, ...] = _SINCE,
     tile: Tile | None = None,
+    layouts: Tile | None = None,
 ) -> Entry:
     return instruction(
         name,
@@ -582,6 +593,7 @@ def _product(
         completes="tcgen05 commit",
         meaning=_MEANING,
         tile=tile,
+        layouts=layouts,
     )
 
 
@@ -601,6 +613,7 @@ tcgen05_mma = _product(
     f"{_CTA_GROUP} {_KINDS} {_collectors('a')}",
     rules=_RULES,
     tile=_PRODUCTS,
+    layouts=Tile(_PRODUCTS.atoms, extents=_PRODUCTS.extents, names=_PRODUCTS.names, when=".ashift"),
 )
 
 tcgen05_mma_block_scale = _product(
@@ -617,6 +630,7 @@ tcgen05_mma_block_scale = _product(
     rules=_SCALE_RULES,
     since=_SCALE_SINCE,
     tile=_BLOCK_SCALED,
+    layouts=scaled(_SCALED_ELEMENT, _SCALES_OF, half=False, when=".cta_group in .cta_group::2"),
 )
 
 tcgen05_mma_sp = _product(
@@ -635,6 +649,7 @@ tcgen05_mma_sp = _product(
     """,
     f"{_CTA_GROUP} {_KINDS} {_collectors('a')}",
     rules=_RULES,
+    layouts=sparse(_ELEMENT, _MAJORS),
 )
 
 tcgen05_mma_sp_block_scale = _product(
@@ -650,6 +665,7 @@ tcgen05_mma_sp_block_scale = _product(
     f"{_CTA_GROUP} {_SCALED} {_collectors('a')}",
     rules=_SCALE_RULES,
     since=_SCALE_SINCE,
+    layouts=scaled(_SCALED_ELEMENT, _SCALES_OF, half=True),
 )
 
 tcgen05_mma_ws = _product(
@@ -675,6 +691,7 @@ tcgen05_mma_ws_sp = _product(
         [d_tmem], [a_tmem], b_desc, [sp_meta_tmem], idesc, enable_input_d{, zero_column_mask_desc};
     """,
     f"{_KINDS} {_collectors('b0 b1 b2 b3')}",
+    layouts=sparse_stationary(_ELEMENT, _MAJORS),
 )
 
 # ---- completion and order ---------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LANE", "Atom", "Extent", "Field", "Tile", "atom_inside", "atom_layout", "atom_shape", "atom_starts", "chosen", "evaluate_names",
-    "field_value", "legal_extents",
+    "field_value", "legal_extents", "names_of",
 ]  # fmt: skip
 
 
@@ -56,10 +56,19 @@ class Atom:
     descriptor : Descriptor or None
         The bit fields.
     majors : str
-        The majors that the operand may have; ``A if CONDITION else B`` chooses by the qualifiers.
+        The majors that the operand may have, the words of canonical layouts; ``A if CONDITION else B`` chooses by the qualifiers.
+    copies : str
+        How many times the operand lies there, one behind the other along its first axis: arithmetic on names. Empty for once.
+    blocks : str
+        What each block of a pair holds of the operand: ``"half"`` of its first axis, or a ``"copy"``; empty where there are no pairs.
+    constants : mapping of str to str
+        Names that `shape` and `layout` speak of and that a constant operand gives: ``"selector"``, ``"selector_a.0"`` for the first of
+        several, ``"stride or k"`` for one that may be left out.
     """
 
-    __slots__ = ("descriptor", "element", "inside", "layout", "majors", "place", "repeats", "shape", "starts")
+    __slots__ = (
+        "blocks", "constants", "copies", "descriptor", "element", "inside", "layout", "majors", "place", "repeats", "shape", "starts",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -73,7 +82,13 @@ class Atom:
         majors: str = "",
         starts: str = "0",
         inside: str = "",
+        copies: str = "",
+        blocks: str = "",
+        constants: Mapping[str, str] | None = None,
     ) -> None:
+        self.copies = copies
+        self.blocks = blocks
+        self.constants = constants or {}
         self.starts = starts
         self.inside = inside
         self.descriptor = descriptor
@@ -163,9 +178,15 @@ class Tile:
         Names that views give; `names` may use them.
     constants : mapping of str to str
         Names of numbers that a constant operand gives, 0 where a form has none.
+    words : mapping of str to Atom
+        What is inside the words of an operand, where that is finer than the operand's atom: nibbles of metadata, bytes with scales.
+    unspecified : mapping of str to str
+        Operands whose elements lie where the ISA does not tell, and what it says instead.
     """
 
-    __slots__ = ("atoms", "chain", "constants", "extents", "implied", "names", "order", "sized", "when")
+    __slots__ = (
+        "atoms", "chain", "constants", "extents", "implied", "names", "order", "sized", "unspecified", "when", "words",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -179,7 +200,11 @@ class Tile:
         implied: Mapping[str, str | tuple[Field, ...]] | None = None,
         extents: Mapping[str, Extent] | None = None,
         constants: Mapping[str, str] | None = None,
+        words: Mapping[str, Atom] | None = None,
+        unspecified: Mapping[str, str] | None = None,
     ) -> None:
+        self.words = words or {}
+        self.unspecified = unspecified or {}
         self.extents = extents or {}
         self.constants = constants or {}
         self.implied = implied or {}
@@ -189,6 +214,15 @@ class Tile:
         self.names = names
         self.order = order
         self.chain = chain or {}
+
+
+def names_of(tile: Tile, *texts: str) -> set[str]:
+    """The names that texts speak of, and those that these are computed from."""
+    found = {name for text in texts for name in re.findall(r"[A-Za-z_]\w*", text)}
+    for targets, text in reversed(_program(tile.names)):
+        if found & set(targets):
+            found |= set(re.findall(r"[A-Za-z_]\w*", text))
+    return found
 
 
 @lru_cache(maxsize=None)

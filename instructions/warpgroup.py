@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ptxgen.instructions.descriptors import WGMMA
+from ptxgen.instructions.fragments import metadata
 from ptxgen.instructions.language import Entry, Operand, Since, immediate, inout, instruction, predicate, source
 from ptxgen.instructions.tiles import Atom, Tile
 
@@ -70,6 +71,8 @@ def _tile(d: str, a: str, b: str, *, sparse: bool = False) -> Tile:
     kept, of_a = ("k // 2", "k") if sparse else ("k", "")
     majors = "k mn" if a in ("f16", "bf16") else "k"
     rows = "((4, 2, 8), (h, 4, e)) : ((32@tid_in_wg, e, 4@tid_in_wg), (2*e, 1@tid_in_wg, 1))"
+    wide = a in ("f16", "bf16", "tf32")
+    told = metadata(2 if wide else 4, by_row=not wide, selector="sp_sel", warps=4)
     return Tile(
         {
             "d": Atom(
@@ -87,6 +90,7 @@ def _tile(d: str, a: str, b: str, *, sparse: bool = False) -> Tile:
         implied={
             "imm_scale_a": "1", "imm_scale_b": "1", "imm_trans_a": "major(a_desc)", "imm_trans_b": "major(b_desc)",
         },
+        words={"sp_meta": told} if sparse else None,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ptxgen.instructions.fragments import COLLECTIVE
 from ptxgen.instructions.language import Entry, Rule, Since, address, instruction, out, source
+from ptxgen.instructions.tiles import Atom, Tile
 
 _SHAPES = ".m16n16k16, .m8n32k16, .m32n8k16, .m16n16k8, .m8n8k4, .m8n8k32, .m8n8k128"
 _WIDE = ".m16n16k16 .m8n32k16 .m32n8k16"
@@ -82,6 +83,28 @@ _MEMORY = {
 }
 
 
+_OPEN = (
+    "the ISA leaves open which lane holds which element of a wmma fragment, and targets differ; fragments are loaded, multiplied and "
+    "stored by wmma alone, while those of mma.sync are specified (PTX ISA 9.7.16.4.1)"
+)
+_FRAGMENTS = Tile({}, unspecified=dict.fromkeys("abcd", _OPEN))
+
+
+def _stored(rows: str, columns: str, type: str, by_row: str) -> Tile:
+    """A matrix in memory, whose rows (of b: columns) lie `stride` elements apart `by_row`, else one behind the other (ISA 9.7.16.4.2)."""
+    return Tile(
+        {
+            "p": Atom(
+                f"{rows}, {columns}",
+                f"S[({rows}, {columns}) : (stride, 1)] if .layout in {by_row} else S[({rows}, {columns}) : (1, stride)]",
+                element=type, place="memory", constants={"stride": "stride or dense"},
+            ),
+        },
+        names=f"m, n, k = .shape; dense = {columns} if .layout in {by_row} else {rows}",
+        unspecified={"r": _OPEN},
+    )  # fmt: skip
+
+
 def _load(name: str, summary: str, rows: str, lies: str, layout: str) -> Entry:
     """The load of a or of b, which has so many `rows`; what `lies` one behind the other where elements have less than a byte."""
     return instruction(
@@ -109,6 +132,7 @@ def _load(name: str, summary: str, rows: str, lies: str, layout: str) -> Entry:
         ),
         since=(*_SINCE, _AMPERE),
         issuer="warp",
+        layouts=_stored(rows, "k", ".abtype", ".row" if name == "a" else ".col"),
         meaning={**_MEMORY, ".abtype": _MEMORY[".type"]},
     )
 
@@ -142,6 +166,7 @@ wmma_load_sum = instruction(
     rules=_sum_rules(".ctype"),
     since=_SINCE,
     issuer="warp",
+    layouts=_stored("m", "n", ".ctype", ".row"),
     meaning={**_MEMORY, ".ctype": _MEMORY[".type"]},
 )
 
@@ -168,6 +193,7 @@ wmma_store = instruction(
     rules=_sum_rules(".dtype"),
     since=_SINCE,
     issuer="warp",
+    layouts=_stored("m", "n", ".dtype", ".row"),
     meaning={**_MEMORY, ".dtype": _MEMORY[".type"]},
 )
 
@@ -206,6 +232,7 @@ def _product(name: str, syntax: str, choices: str, *, of: str, rules: tuple[Rule
         rules=rules,
         since=(Since("6.0"), *since),
         issuer="warp",
+        layouts=_FRAGMENTS,
         meaning={
             **_PRODUCT,
             ".atype": "The type of the elements of a.",
