@@ -1,8 +1,8 @@
 """What a kernel's instructions cost in memory: bank conflicts, sectors, requests; registers and issued instructions.
 
-Nothing runs on a GPU. `of` follows one block through the text once, computes the address of every access in every thread with the emulator's
-semantics, and counts by the rules of `ptxgen.layouts.banks` and `ptxgen.layouts.sectors`. docs/costs.md shows the counts beside Nsight
-Compute's.
+Nothing runs on a GPU. `of` follows one block through the text once, computes the address of every access in every thread with the
+emulator's semantics, and counts by the rules of `ptxgen.layouts.banks` and `ptxgen.layouts.sectors`. docs/costs.md shows the counts
+beside Nsight Compute's.
 """
 
 from __future__ import annotations

@@ -67,7 +67,9 @@ def arranged(signature: Signature, given: Mapping[str, Any]) -> Arguments:
         if name in signature.dims and value % signature.multiples.get(name, 1):
             raise PtxgenError(f"{signature.kernel}: {name} = {value} is no multiple of {signature.multiples[name]}, as it is declared")
     dims = {name: int(given.get(name, _example(signature.multiples.get(name, 1)))) for name in signature.dims}
-    numbers: dict[str, Any] = {**dims, **{name: given.get(name, min(_EXAMPLE, (1 << (one.dtype.bits - 1)) - 1)) for name, one in scalars.items()}}
+    numbers: dict[str, Any] = dict(dims)
+    for name, one in scalars.items():
+        numbers[name] = given.get(name, min(_EXAMPLE, (1 << (one.dtype.bits - 1)) - 1))
     values = [_value(one, numbers, given, place) for place, one in enumerate(signature.params)]
     packer = Packer(signature)
     packed = packer.layout.pack(*values)

@@ -89,8 +89,8 @@ def _access(group: list[Executed], name: str, boxes: Boxes) -> list[Access]:
     if reach.note == _ENGINE:
         return [_moved(group, name, space, store, boxes)]
     size = int(active[..., : reach.rows].sum() if reach.rows else active.sum()) * reach.width
-    unknown = reach.note or (_FROM_MEMORY if any(one.addresses is None for one in places) else "")
-    if unknown and reach.note != _ATOMIC or unknown == _FROM_MEMORY:
+    unknown = _FROM_MEMORY if any(one.addresses is None for one in places) else reach.note
+    if unknown not in ("", _ATOMIC):
         return [Access(name, space, store, requests, size, note=unknown)]
     return [_counts(Access(name, space, store, requests, size, note=reach.note), reach, _addresses(places, space), active, places)]
 
@@ -146,7 +146,7 @@ def _moved(group: list[Executed], name: str, space: str, store: bool, boxes: Box
 def _reach(match: Match, name: str, one: Executed) -> _Reach | None:
     """What an operand of a form reaches; None for one that is no data: a barrier, a tensor map."""
     family, contract = match.entry.family, match.entry.operands[name]
-    if contract.type == "b64" and name in ("mbar", "addr") or name == "tensor_map" or family in ("mbarrier", "cache", "tensormap"):
+    if family in ("mbarrier", "cache", "tensormap") or name == "tensor_map" or (contract.type == "b64" and name in ("mbar", "addr")):
         return None
     if family in ("bulk_copy", "tensor_copy"):
         return _Reach(1, note=_ENGINE)

@@ -160,7 +160,7 @@ class Costs:
 
     def __str__(self) -> str:
         """A table of the accesses and of what else is repeated, and the totals."""
-        rows = [row for record in self.records if record.accesses or record.instructions > 1 for row in _rows(record)]
+        rows = [row for record in _merged(self.records) if record.accesses or record.instructions > 1 for row in _rows(record)]
         widths = [max(len(row[at]) for row in (_HEADS, *rows)) for at in range(len(_HEADS))]
         left = {0, 1, 5, 11}
         lines = [
@@ -190,12 +190,37 @@ class Costs:
         return lines
 
 
+def _merged(records: Sequence[Cost]) -> list[Cost]:
+    """Those that one place in the code wrote together, as a loop that Python unrolls does."""
+    found: dict[Any, Cost] = {}
+    for one in records:
+        key = one.where, one.opcode, tuple((access.operand, access.space) for access in one.accesses)
+        found[key] = one if key not in found else _sum(found[key], one)
+    return list(found.values())
+
+
+def _sum(one: Cost, other: Cost) -> Cost:
+    accesses = tuple(map(_sum_of_accesses, one.accesses, other.accesses))
+    counts = (getattr(one, name) + getattr(other, name) for name in ("instructions", "issued", "registers"))
+    return Cost(one.where, one.opcode, *counts, accesses, one.certain and other.certain)
+
+
+def _sum_of_accesses(one: Access, other: Access) -> Access:
+    def both(name: str) -> Any:
+        counts = getattr(one, name), getattr(other, name)
+        return None if None in counts else sum(counts)
+
+    worst = max((one.collision, other.collision), key=lambda each: 0 if each is None else len(each.words))
+    sums = {name: both(name) for name in ("requests", "bytes", "wavefronts", "ideal_wavefronts", "sectors", "ideal_sectors")}
+    return one._replace(**sums, collision=worst, note=one.note or other.note)
+
+
 def _rows(record: Cost) -> list[tuple[str, ...]]:
     head = (str(record.where or ""), record.opcode, str(record.instructions), str(record.issued), str(record.registers))
     doubt = "" if record.certain else "at most"
     if not record.accesses:
         return [(*head, *("",) * 6, doubt)]
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for number, one in enumerate(record.accesses):
         wavefronts, sectors = ("", ""), ("", "")
         if one.space == "shared":
