@@ -9,6 +9,9 @@ from ptxgen.errors import InstructionError as InstructionError
 from ptxgen.errors import LayoutError as LayoutError
 from ptxgen.errors import PtxgenError as PtxgenError
 from ptxgen.errors import TraceError as TraceError
+from ptxgen.instructions.hardware import hardware_layout as hardware_layout
+from ptxgen.instructions.hardware import hardware_layouts as hardware_layouts
+from ptxgen.instructions.hardware import hardware_operands as hardware_operands
 from ptxgen.instructions.types import Type
 from ptxgen.kernels.annotations import Tensor as Tensor
 from ptxgen.kernels.annotations import cdiv as cdiv
