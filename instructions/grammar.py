@@ -23,8 +23,7 @@ Bindings = Mapping[str, Union[str, bool]]
 
 def tokens_of(opcode: str) -> tuple[str, ...]:
     """``"ld.param::entry.u32"`` -> ``("ld", ".param::entry", ".u32")``."""
-    head, *rest = opcode.split(".")
-    return (head, *("." + token for token in rest))
+    return tuple(opcode.replace(".", "\0.").split("\0"))
 
 
 # ---- conditions -------------------------------------------------------------------------------------------------------

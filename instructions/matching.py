@@ -35,7 +35,7 @@ class Readings:
             for word in form.words:
                 self._bits.setdefault(word, 1 << len(self._bits))
         for form in forms:
-            _gates.setdefault(form, _Gates(form))
+            _gates_of(form)
         alike: dict[tuple[Entry, tuple[Element, ...]], list[tuple[int, Form]]] = {}
         for place, form in enumerate(forms):
             alike.setdefault((form.entry, form.elements), []).append((place, form))
@@ -258,9 +258,12 @@ _Known = dict[tuple[bool, ...], tuple[Version, frozenset[str]]]
 
 
 class _Gates:
-    """When which version and targets are needed, as far as it can concern a line: what always is, what may be, and what followed."""
+    """When which version and targets are needed, as far as it can concern a line: what always is, what may be, and what followed.
 
-    __slots__ = ("known", "maybe", "targets", "version")
+    `last` are the bindings that were asked for last, which lines that spell the same share, and what they need.
+    """
+
+    __slots__ = ("known", "last", "maybe", "says", "targets", "version")
 
     def __init__(self, form: Form) -> None:
         names = {**_names(form), **dict.fromkeys(form.required, True)}
@@ -268,28 +271,44 @@ class _Gates:
         self.targets = frozenset(FIRST_VERSION)
         self.maybe: list[tuple[Callable[[Bindings], bool], Version, frozenset[str]]] = []
         self.known: _Known = {}
+        self.last: tuple[Bindings | None, tuple[Version, frozenset[str]]] = None, (self.version, self.targets)
+        says: list[object] = []
         for one in form.entry.since:
             when, version, targets = _narrowed(condition(one.when), names), parse_version(one.ptx), target_set(one.targets)
             if when == [[]]:
                 self.version, self.targets = max(self.version, version), self.targets & targets
             elif when:
                 self.maybe.append((predicate(when), version, targets))
+                says.append((tuple(map(tuple, when)), version, targets))
+        self.says = (self.version, self.targets, *says)
 
 
 _gates: dict[Form, _Gates] = {}
+_alike: dict[tuple[object, ...], _Gates] = {}
+
+
+def _gates_of(form: Form) -> _Gates:
+    """Lines that need the same share their gates."""
+    found = _gates.get(form)
+    if found is None:
+        made = _Gates(form)
+        found = _gates[form] = _alike.setdefault(made.says, made)
+    return found
 
 
 def availability(form: Form, bindings: Bindings) -> tuple[Version, frozenset[str]]:
     """The first PTX version of a variant, and the targets that have it."""
-    gates = _gates.get(form)
-    if gates is None:
-        gates = _gates[form] = _Gates(form)
+    gates = _gates_of(form)
+    last, found = gates.last
+    if last is bindings:
+        return found
     key = tuple([holds(bindings) for holds, _, _ in gates.maybe])
-    found = gates.known.get(key)
-    if found is None:
+    known = gates.known.get(key)
+    if known is None:
         version, targets = gates.version, gates.targets
         for holds, (_, first, those) in zip(key, gates.maybe):
             if holds:
                 version, targets = max(version, first), targets & those
-        found = gates.known[key] = version, targets
-    return found
+        known = gates.known[key] = version, targets
+    gates.last = bindings, known
+    return known
