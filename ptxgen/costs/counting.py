@@ -12,6 +12,7 @@ from ptxgen.costs.records import Access, Cost
 from ptxgen.costs.walk import Executed, Place
 from ptxgen.emulator.memory import FIRST
 from ptxgen.instructions.registry import Match
+from ptxgen.instructions.types import TYPES
 from ptxgen.layouts.banks import SHARED, WARP, collision, ideal_wavefronts, row_wavefronts, wavefronts
 from ptxgen.layouts.sectors import ideal_sectors, sectors
 
@@ -25,6 +26,8 @@ _EXAMPLE = "with the example arguments"
 _ENGINE = "moved by the copy engine"
 _ATOMIC = "updated at the memory"
 _ELSEWHERE = "of another unit"
+
+_ADDRESSING = {"integer", "logic", "move", "control", "comparison"}
 
 _MATRIX_ROWS = {".m8n8": 8, ".m16n16": 16, ".m8n16": 8, ".m16n8": 8}
 
@@ -63,7 +66,17 @@ def _cost(group: list[Executed], boxes: Boxes) -> Cost:
         sum(held.values()),
         tuple(access for name in first.places for access in _access(group, name, boxes)),
         all(one.certain for one in group),
+        _is_arithmetic(first.match),
     )
+
+
+def _is_arithmetic(match: Match | None) -> bool:
+    """Whether an instruction is of the kind that addresses, indices and branches are made of."""
+    if match is None:
+        return False
+    if match.entry.family == "conversion":
+        return all(one.is_integer for one in (TYPES.get(match.value(name)) for name in (".dtype", ".atype")) if one is not None)
+    return match.entry.family in _ADDRESSING
 
 
 def _warps(values: NDArray[Any]) -> NDArray[Any]:
@@ -77,6 +90,8 @@ def _access(group: list[Executed], name: str, boxes: Boxes) -> list[Access]:
     match = group[0].match
     assert match is not None
     places = [one.places[name] for one in group]
+    if match.entry.family == "tensor_copy" and name == "tensor_map":
+        return [_moved(group, name, "global", "dst_mem" not in match.entry.operands, boxes)]
     space = next((one.space for one in places if one.space), "")
     if space not in ("shared", "global"):
         return []
@@ -146,7 +161,7 @@ def _moved(group: list[Executed], name: str, space: str, store: bool, boxes: Box
 def _reach(match: Match, name: str, one: Executed) -> _Reach | None:
     """What an operand of a form reaches; None for one that is no data: a barrier, a tensor map."""
     family, contract = match.entry.family, match.entry.operands[name]
-    if family in ("mbarrier", "cache", "tensormap") or name == "tensor_map" or (contract.type == "b64" and name in ("mbar", "addr")):
+    if family in ("mbarrier", "cache", "tensormap") or (contract.type == "b64" and name in ("mbar", "addr")):
         return None
     if family in ("bulk_copy", "tensor_copy"):
         return _Reach(1, note=_ENGINE)

@@ -74,6 +74,8 @@ class Cost(NamedTuple):
         One for each operand in shared or global memory.
     certain : bool
         Whether it is known which threads execute it; otherwise all that may are taken to.
+    arithmetic : bool
+        Whether it is one of those of which addresses, indices and branches are made.
     """
 
     where: Any
@@ -83,9 +85,11 @@ class Cost(NamedTuple):
     registers: int
     accesses: tuple[Access, ...]
     certain: bool
+    arithmetic: bool
 
 
-_HEADS = ("line", "opcode", "instr.", "issued", "regs", "operand", "requests", "wavefronts", "ideal", "sectors", "ideal", "")
+_HEADS = ("line", "opcode", "instr.", "issued", "regs", "operand", "requests", "bytes", "wavefronts", "ideal", "sectors", "ideal", "")
+_LEFT = {0, 1, 5, 12}  # columns of words
 
 
 class Costs:
@@ -159,15 +163,13 @@ class Costs:
         return sum(getattr(one, what) or 0 for one in accesses if space in ("", one.space) and store in (None, one.store))
 
     def __str__(self) -> str:
-        """A table of the accesses and of what else is repeated, and the totals."""
-        rows = [row for record in _merged(self.records) if record.accesses or record.instructions > 1 for row in _rows(record)]
+        """A table of what reaches memory and of what works on elements, and the totals."""
+        rows = [row for record in _merged(self.records) if not record.arithmetic for row in _rows(record)]
         widths = [max(len(row[at]) for row in (_HEADS, *rows)) for at in range(len(_HEADS))]
-        left = {0, 1, 5, 11}
         lines = [
-            "  ".join(cell.ljust(width) if at in left else cell.rjust(width) for at, (cell, width) in enumerate(zip(row, widths))).rstrip()
+            "  ".join(cell.ljust(width) if at in _LEFT else cell.rjust(width) for at, (cell, width) in enumerate(zip(row, widths))).rstrip()
             for row in (_HEADS, *rows)
         ]
-        lines.insert(1, "-" * max(map(len, lines)))
         return "\n".join([f"{self.kernel}, one block of {_extents(self.block)} threads{self._with()}", *lines, *self._totals()])
 
     def _with(self) -> str:
@@ -178,15 +180,18 @@ class Costs:
         return ", " + ", ".join(shown)
 
     def _totals(self) -> list[str]:
-        issued = sum(one.issued for one in self.records)
-        own = sum(one.instructions for one in self.records)
-        lines = [f"{own} instructions of the kernel's lines, issued {issued} times by warps; {self.overhead} beside them"]
+        shown, hidden = ([one for one in self.records if one.arithmetic == kind] for kind in (False, True))
+        lines = [
+            f"instructions: {sum(one.instructions for one in shown)}, issued by warps {sum(one.issued for one in shown)} times; "
+            f"beside them {self.overhead + sum(one.instructions for one in hidden)} of addresses, indices and branches"
+        ]
+        accesses = [one for record in self.records for one in record.accesses]
         for space, count in (("shared", "wavefronts"), ("global", "sectors")):
             for store in (False, True):
-                requests = self.total("requests", space, store)
-                if requests:
-                    found, ideal = (self.total(name, space, store) for name in (count, f"ideal_{count}"))
-                    lines.append(f"{space} {'stores' if store else 'loads'}: {requests} requests, {found} {count} (ideal {ideal})")
+                known = [one for one in accesses if (one.space, one.store) == (space, store) and getattr(one, count) is not None]
+                if known:
+                    requests, found, ideal = (sum(getattr(one, name) for one in known) for name in ("requests", count, f"ideal_{count}"))
+                    lines.append(f"{space} {'stores' if store else 'loads'}: {requests} requests, {found} {count}, ideally {ideal}")
         return lines
 
 
@@ -201,8 +206,8 @@ def _merged(records: Sequence[Cost]) -> list[Cost]:
 
 def _sum(one: Cost, other: Cost) -> Cost:
     accesses = tuple(map(_sum_of_accesses, one.accesses, other.accesses))
-    counts = (getattr(one, name) + getattr(other, name) for name in ("instructions", "issued", "registers"))
-    return Cost(one.where, one.opcode, *counts, accesses, one.certain and other.certain)
+    counts = {name: getattr(one, name) + getattr(other, name) for name in ("instructions", "issued", "registers")}
+    return one._replace(**counts, accesses=accesses, certain=one.certain and other.certain)
 
 
 def _sum_of_accesses(one: Access, other: Access) -> Access:
@@ -219,7 +224,7 @@ def _rows(record: Cost) -> list[tuple[str, ...]]:
     head = (str(record.where or ""), record.opcode, str(record.instructions), str(record.issued), str(record.registers))
     doubt = "" if record.certain else "at most"
     if not record.accesses:
-        return [(*head, *("",) * 6, doubt)]
+        return [(*head, *("",) * 7, doubt)]
     rows: list[tuple[str, ...]] = []
     for number, one in enumerate(record.accesses):
         wavefronts, sectors = ("", ""), ("", "")
@@ -228,7 +233,7 @@ def _rows(record: Cost) -> list[tuple[str, ...]]:
         else:
             sectors = _cell(one.sectors), _cell(one.ideal_sectors)
         notes = ", ".join(note for note in (doubt, one.note, _shown(one.collision)) if note)
-        rows.append((*(head if number == 0 else ("",) * 5), one.operand, str(one.requests), *wavefronts, *sectors, notes))
+        rows.append((*(head if number == 0 else ("",) * 5), one.operand, str(one.requests), _cell(one.bytes), *wavefronts, *sectors, notes))
     return rows
 
 
