@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 if __name__ != "ptxgen.layouts":
     raise ImportError("import this package as ptxgen.layouts")
 
@@ -33,6 +35,21 @@ from ptxgen.layouts.spec import R, Replica, S, Shard
 from ptxgen.layouts.swizzle import Swizzle
 from ptxgen.layouts.table import Table
 
+if TYPE_CHECKING:
+    from ptxgen.layouts.algebra import (
+        alignment,
+        complement,
+        compose,
+        contiguous_run,
+        coordinate,
+        element_table,
+        elements,
+        image_size,
+        inverse,
+        left_inverse,
+        right_inverse,
+    )
+
 __all__ = [
     "AXES",
     "Axis",
@@ -53,6 +70,7 @@ __all__ = [
     "TCol",
     "TLane",
     "Table",
+    "alignment",
     "as_layout",
     "as_scalar",
     "bx",
@@ -61,14 +79,34 @@ __all__ = [
     "cbx",
     "cby",
     "cbz",
+    "complement",
+    "compose",
+    "contiguous_run",
+    "coordinate",
     "counterexample",
+    "element_table",
+    "elements",
+    "image_size",
+    "inverse",
     "laneid",
+    "left_inverse",
     "m",
     "parse",
     "prove_nonnegative",
+    "right_inverse",
     "tid_in_wg",
     "tx",
     "warpid",
     "wgid",
     "wid_in_wg",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The algebra, on first use: kernels are traced without it."""
+    if name not in __all__:
+        raise AttributeError(f"module 'ptxgen.layouts' has no attribute {name!r}")
+    from ptxgen.layouts import algebra
+
+    found = globals()[name] = getattr(algebra, name)
+    return found

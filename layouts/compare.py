@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,7 +36,7 @@ def equal(a: Layout, b: Layout) -> bool:
         return (
             first.dims == second.dims
             and first.offset == second.offset
-            and _displacements(first.replica_dims) == _displacements(second.replica_dims)
+            and _displaced(first.replica_dims) == _displaced(second.replica_dims)
         )
     return _equal_positions(first, second)
 
@@ -112,13 +113,21 @@ def canonical_replicas(replicas: tuple[Dim, ...]) -> tuple[tuple[Dim, ...], Axis
     return coalesce(tuple(kept)), shift
 
 
-def _displacements(replicas: tuple[Dim, ...]) -> set[AxisTerm] | tuple[Dim, ...]:
+def _displaced(replicas: tuple[Dim, ...]) -> set[AxisTerm] | tuple[Dim, ...]:
     """The set of displacements of canonical replicas; the dimensions themselves for runtime extents."""
     found = {ZERO}
     for extent, stride in replicas:
         if not isinstance(extent, int):
             return replicas
         found = {base + stride * step for base in found for step in range(extent)}
+    return found
+
+
+def displacements(layout: Layout) -> set[AxisTerm]:
+    """Where the homes of an element are, seen from the first: `{0}` without replicas."""
+    found = _displaced(tuple((extent, stride.reduced()) for extent, stride in layout.replica_dims))
+    if not isinstance(found, set):
+        raise LayoutError(f"how many replicas {layout!r} has is known only at run time")
     return found
 
 
@@ -134,9 +143,26 @@ def is_injective(layout: Layout) -> bool:
     values = [value for e, s in (*dims, *canonical.replica_dims) for value in (e, *(v for _, v in s.parts))]
     if any(isinstance(value, Expr) for value in values):
         raise LayoutError(f"whether {layout!r} is injective depends on run-time values; give its symbols ranges that settle it")
+    keys = _all_keys(canonical)
+    return _distinct(keys) == keys.size
+
+
+def count_positions(layout: Layout) -> int:
+    """How many positions elements and their replicas have together."""
+    canonical = layout.canonical()
+    dims = [dim for part in (*canonical.dims, canonical.replica_dims) for dim in part if dim[0] != 1 and dim[1].parts]
+    if _separated(dims) and all(isinstance(extent, int) for extent, _ in dims):
+        return math.prod(extent for extent, _ in dims)  # type: ignore[misc]
+    if any(isinstance(value, Expr) for extent, stride in dims for value in (extent, *(v for _, v in stride.parts))):
+        raise LayoutError(f"how many positions {layout!r} has depends on run-time values; give its symbols ranges that settle it")
+    return _distinct(_all_keys(canonical))
+
+
+def _all_keys(canonical: Layout) -> np.ndarray:
+    """One number for each home of each element."""
     keys = _position_keys(canonical)
-    distinct = np.array([_key_of(canonical, term) for term in _displacements(canonical.replica_dims)])  # type: ignore[arg-type]
-    return _all_distinct((keys[:, None] + distinct).ravel())
+    apart = np.array([_key_of(canonical, term) for term in _displaced(canonical.replica_dims)])  # type: ignore[arg-type]
+    return (keys[:, None] + apart).ravel()
 
 
 def _separated(dims: list[Dim]) -> bool:
@@ -181,13 +207,13 @@ def _magnitude(value: Scalar) -> Expr | None:
     return expr if prove_nonnegative(expr) else -expr if prove_nonnegative(-expr) else None
 
 
-def _all_distinct(keys: np.ndarray) -> bool:
+def _distinct(keys: np.ndarray) -> int:
     low, high = int(keys.min()), int(keys.max())
     if high - low < 16 * keys.size + 1024:
         seen = np.zeros(high - low + 1, np.bool_)
         seen[keys - low] = True
-        return int(np.count_nonzero(seen)) == keys.size
-    return np.unique(keys).size == keys.size
+        return int(np.count_nonzero(seen))
+    return int(np.unique(keys).size)
 
 
 def _weights(layout: Layout) -> dict[Axis, int]:

@@ -92,14 +92,25 @@ class Layout:
         unit: str | None = None,
     ) -> Layout:
         """A layout that differs in some parts and whose positions were all positions of this one."""
-        new = object.__new__(Layout)
-        new._set(
+        return Layout._of(
             self._dims if dims is None else dims,
             self._replicas if replicas is None else replicas,
             self._offset if offset is None else offset,
             self._swizzle,
             unit or self._unit,
         )
+
+    @staticmethod
+    def _of(
+        dims: tuple[Dims, ...],
+        replicas: tuple[Dim, ...] = (),
+        offset: AxisTerm = ZERO,
+        swizzle: Swizzle | None = None,
+        unit: str = units.ELEMENT,
+    ) -> Layout:
+        """A layout of parts that come from layouts, and so need no checks but those of the swizzle, which the caller makes."""
+        new = object.__new__(Layout)
+        new._set(dims, replicas, offset, swizzle, unit)
         return new
 
     # --- what it is ---------------------------------------------------------------------------------------------------
@@ -142,9 +153,7 @@ class Layout:
     @property
     def replicas(self) -> Layout:
         """The replicas alone: a layout over the replica extents whose positions are the displacements."""
-        new = object.__new__(Layout)
-        new._set(tuple((dim,) for dim in self._replicas), (), ZERO, None, self._unit)
-        return new
+        return Layout._of(tuple((dim,) for dim in self._replicas), unit=self._unit)
 
     @property
     def replica_dims(self) -> tuple[Dim, ...]:
@@ -387,6 +396,10 @@ class Layout:
 
     __radd__ = __add__
 
+    def __sub__(self, other: object) -> Layout:
+        """Take an offset away."""
+        return self + -AxisTerm.of(other, "an offset") if isinstance(other, AxisTerm) or is_number(other) else NotImplemented
+
     def reshape(self, *shape: int | tuple[int, ...]) -> Layout:
         """Another shape with the same elements in row-major order.
 
@@ -470,6 +483,55 @@ class Layout:
         The start of a slice may be an Expr when its stop is start + an integer.
         """
         return slicing.index(self, key)
+
+    # --- pictures -----------------------------------------------------------------------------------------------------
+
+    def svg(
+        self,
+        by: str | None = None,
+        *,
+        bits: int | None = None,
+        container: int | None = None,
+        rows: int | None = None,
+        names: Sequence[str] | None = None,
+        title: str = "",
+        limit: int = 32,
+    ) -> str:
+        """A picture of the layout as SVG text: a cell for each element, or one for a run of elements that are together.
+
+        Parameters
+        ----------
+        by
+            What cells say and their colours mean: "owner" (thread and register), "bank" (of shared memory, 32 of four bytes) or
+            "address" (bytes from the tile's start, elements where `bits` is not known, lane and column in tensor memory). By default the
+            owner where the layout has thread axes, else the address.
+        bits
+            Bits of an element; not to be known for owners and addresses in elements.
+        container
+            Bits of a register, as in `px.local`: elements of 16 bits in a container of 32 share registers. By default an element each.
+        rows
+            How many of the leading dimensions run downwards; by default half of them.
+        names
+            The dimensions' names.
+        title
+            Stands above the layout.
+        limit
+            Rows and columns of cells that are drawn at most: of more, the first and the last of each warp, dimension or step.
+
+        Raises
+        ------
+        LayoutError
+            For what has no picture: run-time extents, more than 2^20 elements, owners of memory, addresses of registers, banks or a swizzle
+            of elements of unknown width.
+        """
+        from ptxgen.layouts.pictures import svg
+
+        return svg(self, by, bits=bits, container=container, rows=rows, names=names, title=title, limit=limit)
+
+    def _repr_svg_(self) -> str | None:
+        from ptxgen.layouts.pictures import repr_svg
+
+        return repr_svg(self)
 
 
 def as_layout(value: Layout | Shard) -> Layout:
