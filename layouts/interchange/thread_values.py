@@ -15,7 +15,7 @@ from ptxgen.layouts.axes import Axis, AxisTerm, m, tx
 from ptxgen.layouts.dims import Dim, Dims, Unsplittable, extent_of, split
 from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.expr import Scalar, exact_int
-from ptxgen.layouts.interchange.cute import IntTuple, tuple_text, flat_dims, from_cute
+from ptxgen.layouts.interchange.cute import IntTuple, flat_dims, from_cute, tuple_text
 from ptxgen.layouts.interchange.widths import in_elements
 from ptxgen.layouts.layout import Layout
 from ptxgen.layouts.spec import Replica, Shard
