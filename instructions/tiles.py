@@ -218,10 +218,10 @@ class Tile:
 
 def names_of(tile: Tile, *texts: str) -> set[str]:
     """The names that texts speak of, and those that these are computed from."""
-    found = {name for text in texts for name in re.findall(r"[A-Za-z_]\w*", text)}
+    found = {name for text in texts for name in _spoken(text)}
     for targets, text in reversed(_program(tile.names)):
-        if found & set(targets):
-            found |= set(re.findall(r"[A-Za-z_]\w*", text))
+        if not found.isdisjoint(targets):
+            found |= _spoken(text)
     return found
 
 
@@ -305,9 +305,22 @@ def _value(node: ast.expr, names: Mapping[str, int], text: str) -> int:
 
 def atom_layout(atom: Atom, names: Mapping[str, int], match: Match) -> Layout:
     """The atom's layout in elements, reshaped to its shape."""
+    text = chosen(atom.layout, match)
+    spoken = tuple((name, names[name]) for name in _spoken(text) if name in names)
+    return _laid(text, spoken, atom_shape(atom, names, match))
+
+
+@lru_cache(maxsize=512)
+def _laid(text: str, names: tuple[tuple[str, int], ...], shape: tuple[int, ...]) -> Layout:
+    """A layout by its text, of which opcodes by the hundred have few."""
     from ptxgen.layouts.parse import parse
 
-    return parse(chosen(atom.layout, match), **names).reshape(atom_shape(atom, names, match))
+    return parse(text, **dict(names)).reshape(shape)
+
+
+@lru_cache(maxsize=512)
+def _spoken(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[A-Za-z_]\w*", text))
 
 
 def chosen(text: str, match: Match) -> str:
