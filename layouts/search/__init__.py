@@ -7,5 +7,6 @@ from __future__ import annotations
 
 from ptxgen.layouts.search.conflict import smallest_conflict
 from ptxgen.layouts.search.partition import Partition, partition
+from ptxgen.layouts.search.placement import Pattern, Placement, Unplaced, place
 
-__all__ = ["Partition", "partition", "smallest_conflict"]
+__all__ = ["Partition", "Pattern", "Placement", "Unplaced", "partition", "place", "smallest_conflict"]

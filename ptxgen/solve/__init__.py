@@ -10,5 +10,6 @@ from __future__ import annotations
 from ptxgen.layouts.errors import Impossible
 from ptxgen.solve.arrangement import Arrangement
 from ptxgen.solve.copy import CopyPart, CopyPlan, copy
+from ptxgen.solve.shared import Access, SharedPlan, shared
 
-__all__ = ["Arrangement", "CopyPart", "CopyPlan", "Impossible", "copy"]
+__all__ = ["Access", "Arrangement", "CopyPart", "CopyPlan", "Impossible", "SharedPlan", "copy", "shared"]

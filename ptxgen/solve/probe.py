@@ -1,193 +1,97 @@
-"""The tile engine outside of a kernel: it judges a layout just as `px.tile.apply` judges a view that has it."""
+"""A tile before it exists: the views of a tensor, to ask which elements an access would touch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from math import prod
+from collections.abc import Sequence
 from typing import Any
 
-from ptxgen import ir
-from ptxgen.errors import LayoutError
-from ptxgen.instructions.grammar import Slot
-from ptxgen.instructions.registry import Match, lookup
-from ptxgen.instructions.tiles import Atom, atom_shape, evaluate_names, legal_extents
-from ptxgen.instructions.types import TYPES, Type
-from ptxgen.layouts.layout import Layout, as_layout
-from ptxgen.layouts.spec import S, Shard
-from ptxgen.tile.apply import bound_operand
-from ptxgen.tile.group import SCOPES, Group
-from ptxgen.tile.implied import check_extents, extents
-from ptxgen.tile.operands import TileOperand
-from ptxgen.tracing.builder import Builder
-from ptxgen.tracing.views import Memory, Registers, View
+import numpy as np
 
-__all__ = ["Asked", "asked", "bound", "judged"]
+from ptxgen.instructions.types import Type
+from ptxgen.layouts.errors import LayoutError
+from ptxgen.layouts.layout import Layout
+from ptxgen.layouts.rearrange import parse_pattern
+from ptxgen.layouts.spec import Shard, row_major
 
-_THREADS = {"thread": 1, "warp": 32, "warpgroup": 128}
+__all__ = ["Probe"]
 
 
-class Asked:
-    """One operand of one instruction, as one form of it has it.
+class Probe:
+    """The row-major numbers of a tile's elements, seen through views.
 
-    Attributes
-    ----------
-    match : Match
-    slot : Slot
-    atom : Atom or None
-        What the contract says of its place; None for consecutive words.
-    sizes : dict of str to int
-        The extents that views give, by the contract's names.
+    It has the views of a kernel's tensors: `view`, `rearrange`, `permute`, `sub`, static indexing. A wider type joins neighbours of the
+    last axis wherever they may come to lie.
     """
 
-    __slots__ = ("atom", "match", "sizes", "slot")
+    __slots__ = ("dtype", "numbers", "origin")
 
-    def __init__(self, match: Match, slot: Slot, sizes: Mapping[str, int]) -> None:
-        tile = match.entry.tile
-        self.match = match
-        self.slot = slot
-        self.atom: Atom | None = tile.atoms.get(slot.name) if tile is not None else None
-        self.sizes = dict(sizes)
+    def __init__(self, origin: Type, dtype: Type, numbers: Layout) -> None:
+        self.origin = origin
+        self.dtype = dtype
+        self.numbers = numbers  # the last axis counts the elements that are joined
 
-    @property
-    def name(self) -> str:
-        return self.slot.name
-
-    @property
-    def place(self) -> str:
-        """Of the atom; empty for consecutive words."""
-        return self.atom.place if self.atom is not None else ""
+    @staticmethod
+    def of(shape: Sequence[int], dtype: Type) -> Probe:
+        """A whole tile."""
+        return Probe(dtype, dtype, Layout(Shard(row_major((*shape, 1)))))
 
     @property
-    def repeats(self) -> tuple[str, ...]:
-        """The repeat axes, outermost first; ``*`` stands for any number."""
-        return tuple(self.atom.repeats.split()) if self.atom is not None else ("*",)
-
-    @property
-    def scope(self) -> str:
-        """The scope at which the instruction has one issuer."""
-        issuer = self.match.entry.issuer
-        return issuer if issuer in _THREADS else "thread"
-
     def shape(self) -> tuple[int, ...]:
-        """The atom's extents."""
-        tile = self.match.entry.tile
-        if self.atom is None or tile is None:
-            return (self.match.count(self.match.entry.operands[self.name].vector),)
-        return atom_shape(self.atom, evaluate_names(tile, self.match, tuple(self.sizes.items())), self.match)
+        return self.numbers.shape[:-1]
 
-    def open_sizes(self) -> dict[str, list[int]]:
-        """What each extent that a view gives may be and is not said yet, the largest first."""
-        tile = self.match.entry.tile
-        found: dict[str, list[int]] = {}
-        given = dict(self.sizes)
-        for name, extent in (tile.extents.items() if tile is not None else ()):
-            assert tile is not None
-            names = evaluate_names(tile, self.match, tuple(given.items()))
-            legal = sorted({value for values in legal_extents(extent, names, self.match) for value in values}, reverse=True)
-            if name not in given:
-                found[name] = legal
-            given.setdefault(name, legal[0])
-        return found
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
 
-    def with_sizes(self, sizes: Mapping[str, int]) -> Asked:
-        """The same for these extents."""
-        return Asked(self.match, self.slot, {**self.sizes, **sizes})
+    @property
+    def elements(self) -> np.ndarray:
+        """The numbers: of shape (\\*shape, elements that are joined)."""
+        return self.numbers.table().linear
 
-    def bits(self) -> int | None:
-        """Bits of an element, where the contract says them."""
-        return self.match.type(self.atom.element).element.bits if self.atom is not None and self.atom.element else None
+    def view(self, *shape_or_dtype: Any, dtype: Type | None = None) -> Probe:
+        given = list(shape_or_dtype)
+        if given and isinstance(given[0], Type):
+            dtype = given.pop(0)
+        made = self if dtype is None else self._retyped(dtype)
+        if not given:
+            return made
+        shape = given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
+        return made._with(made.numbers.reshape(*shape, made.numbers.shape[-1]))
+
+    def _retyped(self, dtype: Type) -> Probe:
+        joined, rest = divmod(dtype.bits, self.origin.bits)
+        flat = self.numbers.group(self.ndim - 1, self.ndim + 1) if self.ndim else self.numbers
+        if rest or not joined or flat.shape[-1] % joined:
+            raise LayoutError(
+                f"a tile of shape {self.shape} of {self.dtype.name} can't be seen as .{dtype.name}",
+                legal=f"a type of whole elements of {self.origin.bits} bits that fill the last axis",
+            )
+        outer = flat.shape[:-1]
+        return Probe(self.origin, dtype, flat.reshape(*outer, flat.shape[-1] // joined, joined))
+
+    def rearrange(self, pattern: str, **sizes: int) -> Probe:
+        left, right = (" ".join(f"({' '.join(group)})" if group else "1" for group in side) for side in parse_pattern(pattern))
+        return self._with(self.numbers.rearrange(f"{left} joined_ -> {right} joined_", **sizes))
+
+    def permute(self, *order: int) -> Probe:
+        return self._with(self.numbers.permute(*order, len(order)))
+
+    def sub(self, starts: Sequence[int], shape: Sequence[int], steps: Sequence[int] | None = None) -> Probe:
+        joined = self.numbers.shape[-1]
+        return self._with(self.numbers.sub((*starts, 0), (*shape, joined), None if steps is None else (*steps, 1)))
+
+    def __getitem__(self, index: Any) -> Probe:
+        items = list(index) if isinstance(index, tuple) else [index]
+        at = next((place for place, item in enumerate(items) if item is Ellipsis), None)
+        if at is None:
+            at = len(items)
+            items.append(Ellipsis)
+        items[at : at + 1] = [slice(None)] * (self.ndim - len(items) + 1)
+        items.append(slice(None))
+        return self._with(self.numbers[tuple(items)])
+
+    def _with(self, numbers: Layout) -> Probe:
+        return Probe(self.origin, self.dtype, numbers)
 
     def __repr__(self) -> str:
-        return f"operand {self.name} of {self.match.opcode}"
-
-
-def asked(opcode: str, operand: str, sizes: Mapping[str, int]) -> Iterator[Asked]:
-    """The operands that a name may mean: its own, or a letter such as ``"A"`` for ``a``, ``a_desc`` and ``a_tmem``.
-
-    Raises
-    ------
-    InstructionError
-        For an opcode that does not exist.
-    LayoutError
-        Where no form has such an operand.
-    """
-    name, known, seen = operand.lower(), [], set()
-    matches = lookup(getattr(opcode, "text", opcode))
-    for match in matches:
-        for slots in match.form.operand_lists:
-            for slot in slots:
-                known.append(slot.name)
-                if (slot.name == name or slot.name.startswith(f"{name}_")) and (match.form, slot.name) not in seen:
-                    seen.add((match.form, slot.name))
-                    yield Asked(match, slot, sizes)
-    if not seen:
-        legal = ", ".join(dict.fromkeys(known))
-        raise LayoutError(f"{matches[0].opcode} has no operand {operand!r}", legal=f"operand= one of {legal}")
-
-
-def bound(layout: Layout | Shard, bits: int) -> Layout:
-    """The layout in bits."""
-    whole = as_layout(layout)
-    return whole if whole.unit == "bit" else whole.bind(bits)
-
-
-def judged(of: Asked, layout: Layout, dtype: Type, *, scope: str, threads: int | None, align: int, space: str, name: str) -> TileOperand:
-    """What the engine makes of a view with this layout, in bits.
-
-    Parameters
-    ----------
-    of : Asked
-    layout : Layout
-        In bits, of shape (\\*group, \\*repeat, \\*atom).
-    scope : str
-    threads : int or None
-        Of the block; by default as many as the scope has.
-    align : int
-        Bytes that divide the address of memory.
-    space : str
-        State space of memory; ``"reg"`` for registers.
-    name : str
-        The tile's name in messages.
-
-    Raises
-    ------
-    InstructionError, TraceError
-        As `px.tile.apply` would raise, without a line.
-    """
-    match = of.match
-    if scope not in SCOPES:
-        raise LayoutError(f"{scope!r} is no execution scope", legal=f"scope={' | '.join(map(repr, SCOPES))}")
-    if threads is None and scope not in _THREADS:
-        raise LayoutError(f"scope {scope!r} has as many threads as the block, which are not said", legal="threads=256")
-    builder = Builder(name, (threads or _THREADS[scope], 1, 1))
-    with builder:
-        scope, issuer = ("thread", "thread") if match.entry.issuer == "one" else (scope, match.entry.issuer)
-        group = Group.at(builder, scope, issuer)
-        view = View(builder, dtype, _storage(of, layout, dtype, align, space, name), layout)
-        values = {**_others(builder, of), of.name: view}
-        check_extents(match, extents(match, values))
-        return bound_operand(builder, match, of.slot, values, group)
-
-
-def _storage(of: Asked, layout: Layout, dtype: Type, align: int, space: str, name: str) -> Memory | Registers:
-    if space != "reg":
-        return Memory(name, space, ir.Sym(name), align)
-    demanded = of.match.type(of.match.entry.operands[of.name].type)
-    container = TYPES.get(f"b{demanded.bits}", demanded) if dtype.bits < demanded.bits else dtype
-    count = int(layout.table().m.max()) // container.bits + 1
-    return Registers(container, [ir.Reg(f"%r{number}") for number in range(count)], None)  # type: ignore[arg-type]
-
-
-def _others(builder: Builder, of: Asked) -> dict[str, Any]:
-    """Views that do nothing but give the extents that no qualifier spells."""
-    tile = of.match.entry.tile
-    shapes: dict[str, dict[int, int]] = {}
-    for name, extent in tile.extents.items() if tile is not None else ():
-        if name in of.sizes:
-            shapes.setdefault(extent.operand, {})[extent.axis] = of.sizes[name]
-    found = {}
-    for operand, axes in shapes.items():
-        shape = tuple(axes.get(axis, 1) for axis in range(min(axes), 0))
-        storage = Memory(operand, "tensor", ir.Sym(operand), 16)
-        found[operand] = View(builder, TYPES["b32"], storage, Layout(S[shape if prod(shape) else (1,)]).bind(32))
-    return found
+        return f"tile[{', '.join(map(str, self.shape))}] {self.dtype.name}"

@@ -1,0 +1,331 @@
+"""Shared memory for all accesses of a tile: the swizzle or the padding without bank conflicts, or with the fewest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any, NamedTuple, Union
+
+import numpy as np
+
+from ptxgen.instructions.registry import Match, lookup
+from ptxgen.instructions.tiles import Atom, atom_shape, chosen, evaluate_names
+from ptxgen.instructions.types import Type
+from ptxgen.layouts.errors import Impossible, LayoutError
+from ptxgen.layouts.layout import Layout
+from ptxgen.layouts.search import Pattern, Placement, Unplaced, place
+from ptxgen.layouts.search.placement import count_wavefronts
+from ptxgen.layouts.swizzle import Swizzle
+from ptxgen.solve.arrangement import Arrangement
+from ptxgen.solve.probe import Probe
+from ptxgen.tile.image import Image
+from ptxgen.tile.matrices import Found, recognise
+
+__all__ = ["Access", "SharedPlan", "shared"]
+
+WARP = 32
+_WARPS = {"thread": 1, "warp": 32, "warpgroup": 128}
+_SPANS: dict[Swizzle | None, int] = {None: 0, Swizzle.B32: 32, Swizzle.B64: 64, Swizzle.B128: 128}
+_BOX = 256  # elements along each axis of a box of a tensor map
+
+View = Union[Callable[[Any], Any], Arrangement, None]
+
+
+class Access(NamedTuple):
+    """One instruction's access to a shared tile.
+
+    Attributes
+    ----------
+    opcode : str
+        As it stands in `px.tile.apply`.
+    view : callable, optional
+        The view of the tile that `px.tile.apply` gets: ``lambda t: t.rearrange("(r w) c -> w r c", w=4).view(px.b32)``, or an
+        `Arrangement`. The tile itself by default. The leading axes are the threads, in order, the last ones the atom.
+    threads : int, optional
+        Threads that take part, if others than those of the whole search.
+    operand : str, optional
+        Which operand of the instruction the tile is, where several may be: "a" or "b" of a wgmma.
+    """
+
+    opcode: str
+    view: View = None
+    threads: int | None = None
+    operand: str = ""
+
+
+class SharedPlan(NamedTuple):
+    """How a tile lies in shared memory.
+
+    ``tile = px.shared(**plan.tile)``; the accesses take the views that were given.
+
+    Attributes
+    ----------
+    tile : dict
+        Arguments of `px.shared`: shape, dtype, layout.
+    words : str
+        What the layout is.
+    size : int
+        Bytes of the tile.
+    accesses : tuple of Access
+    wavefronts, least : tuple of int
+        For each access, over all warps and repeats: passes through the banks, and those that it would take without conflicts.
+    """
+
+    tile: Mapping[str, Any]
+    words: str
+    size: int
+    accesses: tuple[Access, ...]
+    wavefronts: tuple[int, ...]
+    least: tuple[int, ...]
+    threads: int
+
+    @property
+    def layout(self) -> Layout:
+        """The tile's layout."""
+        found: Layout = self.tile["layout"]
+        return found
+
+    @property
+    def conflicts(self) -> int:
+        """Wavefronts beyond those that a tile without conflicts takes."""
+        return sum(self.wavefronts) - sum(self.least)
+
+    def check(self) -> None:
+        """Prove it: every element of every access is placed by the layout, and the wavefronts are counted address by address.
+
+        Raises
+        ------
+        LayoutError
+            For a lane whose bytes are not together or not aligned, two elements in one place, or another count.
+        """
+        dtype = self.tile["dtype"]
+        table = self.layout.bind(dtype.bits).table()
+        if not self.layout.is_injective():
+            raise LayoutError(f"{self.layout!r} puts two elements into one place")
+        linear, places = table.linear.ravel(), table.m.ravel()
+        for access, wanted in zip(self.accesses, self.wavefronts):
+            pattern = _pattern(access, self.tile["shape"], dtype, self.threads)
+            if pattern.accepts is not None:
+                found = pattern.least if pattern.accepts(linear[pattern.elements], self.layout.swizzle) else -1
+            else:
+                found = _counted(pattern, places, access)
+            if found != wanted:
+                raise LayoutError(f"{access.opcode}: {found} wavefronts where the plan says {wanted}")
+
+    def __str__(self) -> str:
+        shape = ", ".join(map(str, self.tile["shape"]))
+        dtype = self.tile["dtype"]
+        lines = [f"shared ({shape}) {dtype.name}: {self.words}, {self.size} bytes"]
+        lines.append(f"  tile: px.shared({self.tile['shape']}, px.{dtype.name}, layout={self.layout!r})")
+        for access, found, least in zip(self.accesses, self.wavefronts, self.least):
+            verdict = "no conflicts" if found == least else f"{least} without conflicts"
+            lines.append(f"  {access.opcode}: {found} wavefronts, {verdict}")
+        return "\n".join(lines)
+
+
+def _counted(pattern: Pattern, places: np.ndarray, access: Access) -> int:
+    found = places[pattern.elements]
+    run = np.arange(found.shape[-1]) * pattern.bits
+    if (found != found[..., :1] + run).any() or (found[..., 0] % (8 * pattern.width)).any():
+        raise LayoutError(f"{access.opcode}: the {pattern.width} bytes of a lane are not together, or not aligned")
+    return int(count_wavefronts(pattern, found[..., 0] // 8, pattern.active).sum())
+
+
+def shared(
+    shape: int | Sequence[int],
+    dtype: Type,
+    accesses: Sequence[Access | tuple[Any, ...]],
+    *,
+    threads: int,
+    exact: bool = False,
+    limit: int | None = None,
+) -> SharedPlan:
+    """The layout of a shared tile under which all its accesses together take the fewest wavefronts.
+
+    Tried are dense layouts with each axis contiguous, rows in panels of 16 to 128 bytes, every XOR swizzle that moves what one lane touches
+    as one, and padded rows and planes; of equally good ones the smallest, then the simplest is taken. Tensor copies and operands behind
+    descriptors find their elements by themselves, so they admit no padding and none but the swizzles of 32, 64 and 128 bytes.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+    dtype : Type
+    accesses : sequence of Access
+        All instructions that write or read the tile; tuples are made into `Access`.
+    threads : int
+        Threads of the block (or of the scope), of which the leading axes of the views are made.
+    exact : bool
+        Demands that no access conflicts.
+    limit : int, optional
+        Demands that the tile takes at most so many bytes.
+
+    Returns
+    -------
+    SharedPlan
+
+    Raises
+    ------
+    Impossible
+        With the smallest set of accesses and demands in conflict.
+    LayoutError
+        For an access that is none of shared memory, or views that do not fit it.
+    """
+    extents = (shape,) if isinstance(shape, int) else tuple(shape)
+    made = tuple(one if isinstance(one, Access) else Access(*one) for one in accesses)
+    patterns = [_pattern(one, extents, dtype, threads) for one in made]
+    found = place(extents, dtype.bits, patterns, exact=exact, limit=limit)
+    if isinstance(found, Unplaced):
+        raise _impossible(extents, dtype, made, patterns, exact, limit, found)
+    return _plan(extents, dtype, made, patterns, threads, found)
+
+
+def _plan(
+    shape: tuple[int, ...], dtype: Type, accesses: tuple[Access, ...], patterns: list[Pattern], threads: int, found: Placement
+) -> SharedPlan:
+    tile = {"shape": shape, "dtype": dtype, "layout": found.layout}
+    least = tuple(pattern.least for pattern in patterns)
+    return SharedPlan(tile, found.words, found.size, accesses, found.wavefronts, least, threads)
+
+
+def _impossible(
+    shape: tuple[int, ...],
+    dtype: Type,
+    accesses: tuple[Access, ...],
+    patterns: list[Pattern],
+    exact: bool,
+    limit: int | None,
+    found: Unplaced,
+) -> Impossible:
+    sentences = [_demand(access, pattern) for access, pattern in zip(accesses, patterns)]
+    if exact:
+        sentences += [f"{access.opcode} has no bank conflicts" for access in accesses]
+    sentences.append(f"the tile takes at most {limit} bytes")
+    return Impossible(
+        f"no layout of a shared tile of shape {shape} of {dtype.name} serves all accesses", [sentences[at] for at in found.demands],
+        legal="an access that is narrower or along another axis, or two tiles",
+    )  # fmt: skip
+
+
+def _demand(access: Access, pattern: Pattern) -> str:
+    if pattern.accepts is not None:
+        how = "a box, dense and row-major" if pattern.rows else "a canonical layout"
+        return f"{access.opcode} finds its elements in {how}, with a swizzle of 32, 64 or 128 bytes or none"
+    if pattern.elements.shape[-1] == 1:
+        return f"{access.opcode} takes elements at multiples of {pattern.width} bytes"
+    return f"{access.opcode} takes {pattern.elements.shape[-1]} elements at once, together and at multiples of {pattern.width} bytes"
+
+
+# ---- what an access touches -------------------------------------------------------------------------------------------
+
+
+def _pattern(access: Access, shape: tuple[int, ...], dtype: Type, threads: int) -> Pattern:
+    match = lookup(access.opcode)[0]
+    name = _operand(match, access)
+    seen = Probe.of(shape, dtype)
+    view = seen if access.view is None else access.view(seen)
+    if not isinstance(view, Probe):
+        raise LayoutError(f"{access.opcode}: the view is {view!r}", legal="lambda t: a view of t")
+    tile = match.entry.tile
+    atom = tile.atoms.get(name) if tile is not None else None
+    if atom is not None and atom.place == "box":
+        return _box(view, dtype)
+    if atom is not None and atom.place == "descriptor":
+        return _described(access, match, name, atom, view, dtype)
+    image = _image(match, name, atom, view)
+    return _lanes(access, match, name, image, view, dtype, access.threads or threads)
+
+
+def _operand(match: Match, access: Access) -> str:
+    """The operand in shared memory."""
+    tile = match.entry.tile
+    atoms = tile.atoms if tile is not None else {}
+    found = [
+        name
+        for name, contract in match.entry.operands.items()
+        if (name in atoms and atoms[name].place in ("box", "descriptor"))
+        or (contract.kind == "address" and _is_shared(match, contract.space) and (not atoms or name in atoms))
+    ]
+    if access.operand and access.operand in found:
+        return access.operand
+    if len(found) != 1 or access.operand:
+        said = f"operand {access.operand!r}" if access.operand else f"{len(found)} operands"
+        legal = f"operand= {' or '.join(map(repr, found))}" if found else "an instruction that reaches shared memory"
+        raise LayoutError(f"{access.opcode} has {said} in shared memory", legal=legal)
+    return found[0]
+
+
+def _is_shared(match: Match, space: str | None) -> bool:
+    named = str(match.bindings.get(space, "") or "") if space and space.startswith(".") else space or ""
+    return "shared" in named
+
+
+def _image(match: Match, name: str, atom: Atom | None, view: Probe) -> Image:
+    if atom is not None:
+        return Image.of(atom, match)
+    if match.entry.tile is not None and name in match.entry.tile.sized:
+        return Image.words(view.shape[-1] if view.ndim else 1, view.dtype.bits)
+    return Image.words(match.count(match.entry.operands[name].vector), view.dtype.bits)
+
+
+def _lanes(access: Access, match: Match, name: str, image: Image, view: Probe, dtype: Type, threads: int) -> Pattern:
+    unit = _WARPS[match.entry.issuer]
+    issuers = threads // unit
+    if view.shape[view.ndim - len(image.shape) :] != image.shape or not issuers or prod(view.shape) % (issuers * image.size):
+        raise LayoutError(
+            f"{access.opcode}: {view!r} is not made of {issuers} {match.entry.issuer}s, repeats and an atom of {image!r}",
+            legal=f"leading axes of {issuers}, last axes of {image!r}",
+        )
+    elements = view.elements.reshape(issuers, -1, image.size, view.elements.shape[-1])
+    order = np.lexsort((image.positions, image.lanes))
+    elements = elements[:, :, order].reshape(issuers, elements.shape[1], image.providers, -1)
+    load = match.entry.operands[name].role != "out"
+    if unit > 1:
+        rows = elements.reshape(-1, *elements.shape[2:])
+        return Pattern(rows, dtype.bits, np.ones(rows.shape[:2], np.bool_), rows=True, load=load)
+    missing = -issuers % WARP
+    padded = np.concatenate([elements[:, :, 0], np.repeat(elements[:1, :, 0], missing, axis=0)])
+    warps = padded.reshape(-1, WARP, *padded.shape[1:]).swapaxes(1, 2).reshape(-1, WARP, padded.shape[-1])
+    active = np.repeat((np.arange(len(padded)) < issuers).reshape(-1, 1, WARP), elements.shape[1], axis=1).reshape(-1, WARP)
+    return Pattern(warps, dtype.bits, active, load=load)
+
+
+def _box(view: Probe, dtype: Type) -> Pattern:
+    """A box of a tensor copy: dense and row-major, its rows no longer than the swizzle's span."""
+    elements = view.elements.reshape(1, 1, -1)
+    row = next((extent for extent in reversed(view.shape) if extent > 1), 1)
+
+    def accepts(places: np.ndarray, swizzle: Swizzle | None) -> bool:
+        span = _SPANS.get(swizzle, -1)
+        nbytes = row * dtype.bits // 8
+        if span < 0 or nbytes % 16 or (span and nbytes > span) or max(view.shape, default=1) > _BOX:
+            return False
+        found = places.ravel()
+        pitch = max(8 * span, row * dtype.bits)
+        wanted = np.add.outer(np.arange(len(found) // row) * pitch, np.arange(row) * dtype.bits).ravel()
+        align = 8 * max(128, swizzle.period if swizzle is not None else 1)
+        return bool((found - found[0] == wanted).all()) and int(found[0]) % align == 0
+
+    return Pattern(elements, dtype.bits, np.ones((1, 1), np.bool_), rows=True, accepts=accepts)
+
+
+def _described(access: Access, match: Match, name: str, atom: Atom, view: Probe, dtype: Type) -> Pattern:
+    """A matrix behind a descriptor: in one of the canonical layouts, the same in every repeat."""
+    assert match.entry.tile is not None
+    shape = atom_shape(atom, evaluate_names(match.entry.tile, match), match)
+    if view.shape[-2:] != shape:
+        raise LayoutError(f"{access.opcode}, operand {name}: {view!r} does not end in {shape}", legal=f"last axes of {shape}")
+    elements = view.elements.reshape(1, -1, prod(shape))
+    words = chosen(atom.majors, match).split()
+
+    def accepts(places: np.ndarray, swizzle: Swizzle | None) -> bool:
+        if swizzle not in _SPANS:
+            return False
+        found = places[0]
+        inside = found - found[:, :1]
+        period = 8 * (swizzle.period if swizzle is not None else 16)
+        span = 8 * _SPANS[swizzle] or period
+        starts = bool((found[:, 0] % 128 == 0).all() and (found[:, 0] % period < span).all())
+        same = starts and bool((inside == inside[:1]).all())
+        return same and isinstance(recognise(inside[0], shape, dtype.bits, swizzle, words), Found)
+
+    return Pattern(elements, dtype.bits, np.ones((1, elements.shape[1]), np.bool_), accepts=accepts)
