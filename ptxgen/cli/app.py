@@ -124,6 +124,31 @@ def explain(
     explain_opcode(opcode, json)
 
 
+@app.command()
+def draw(
+    what: Annotated[str, typer.Argument(help="A layout, S[(8, 64) : (64, 1)], or an opcode, whose operand is drawn.")],
+    by: Annotated[str | None, typer.Option("--as", metavar="owner|bank|address", help="What the cells say.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE.svg", help="Write SVG there, no table to stdout.")] = None,
+    operand: Annotated[str | None, typer.Option(help="Of an opcode: A, B, C, D, or its name in the syntax line.")] = None,
+    choices: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="What the opcode leaves open: swizzle=128, major=mn, rows=128, shape=(64,64)."),
+    ] = None,
+    element: Annotated[str | None, typer.Option("--type", help="Of an element of the layout: bf16, or bits.")] = None,
+    container: Annotated[str | None, typer.Option(help="Of a register that elements share: b32, or bits.")] = None,
+    swizzle: Annotated[str | None, typer.Option(help="32B, 64B, 128B, or bits,base,shift of byte addresses.")] = None,
+    shape: Annotated[str | None, typer.Option(metavar="ROWS,COLUMNS", help="Another shape of the same elements, row-major.")] = None,
+    rows: Annotated[int | None, typer.Option(help="How many leading dimensions run downwards; half of them by default.")] = None,
+    title: Annotated[str | None, typer.Option(help="Stands above the picture.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Rows and columns of cells that are drawn at most.")] = 32,
+) -> None:
+    """Draw where the elements of a layout or of an instruction's operand are: SVG, or a coloured table."""
+    from ptxgen.cli.draw import DrawOptions
+    from ptxgen.cli.draw import draw as draw_layout
+
+    draw_layout(what, DrawOptions(by, output, operand, choices or [], element, container, swizzle, shape, rows, title, limit))
+
+
 @app.command(name="list")
 def list_(
     prefix: Annotated[str, typer.Argument(help="Only what begins so, such as mbarrier or ld.")] = "",
