@@ -276,9 +276,9 @@ def _blockeds(linear: LinearLayout, bits: int | None) -> Iterator[Encoding]:
 
 
 def _sizes(linear: LinearLayout, place: int) -> list[int]:
-    """Neighbours that a thread may hold along a dimension: up to where lanes or warps go on, which then settles it."""
+    """Neighbours that a thread may hold along a dimension, most first; where lanes or warps go on, that settles it."""
     others = [basis[place] for name in ("lane", "warp") for basis in linear.bases[name] if basis[place]]
-    return [min(others)] if others else [1 << bit for bit in range(linear.shape[place].bit_length())]
+    return [min(others)] if others else [1 << bit for bit in range(linear.shape[place].bit_length())[::-1]]
 
 
 def _splits(bases: Sequence[Basis], rank: int) -> Iterator[tuple[int, ...]]:

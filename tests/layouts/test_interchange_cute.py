@@ -11,25 +11,9 @@ from hypothesis import strategies as st
 
 from ptxgen.layouts import Layout, LayoutError, R, S, Swizzle, Symbol, cbx, laneid, m, warpid
 from ptxgen.layouts.interchange import from_cute, to_cute, to_cute_tuples
+from tests.layouts.cute_definitions import index, size, text_of
 
 N = Symbol("N", 1)
-
-
-def size(shape):
-    return math.prod(map(size, shape)) if isinstance(shape, tuple) else shape
-
-
-def index(coordinate, shape, stride):
-    """CuTe's index: a tuple's coordinates one by one, a number's over a tuple with the first mode fastest."""
-    if not isinstance(shape, tuple):
-        return coordinate * stride
-    if not isinstance(coordinate, tuple):
-        coordinates = []
-        for mode in shape:
-            coordinates.append(coordinate % size(mode))
-            coordinate //= size(mode)
-        coordinate = tuple(coordinates)
-    return sum(map(index, coordinate, shape, stride))
 
 
 def swizzled(position, bits, base, shift):
@@ -38,22 +22,16 @@ def swizzled(position, bits, base, shift):
     return position ^ ((position & mask) >> shift)
 
 
-def text_of(value, static):
-    if isinstance(value, tuple):
-        return "(" + ", ".join(text_of(part, static) for part in value) + ")"
-    return f"_{value}" if static and value >= 0 else str(value)
-
-
 def nested(numbers):
     return st.recursive(numbers, lambda inner: st.lists(inner, min_size=1, max_size=3).map(tuple), max_leaves=5)
 
 
 @st.composite
-def cute_layouts(draw, strides=st.integers(-5, 40)):
+def cute_layouts(draw, least=-5, most=40):
     shape = draw(nested(st.sampled_from([1, 2, 3, 4, 5])).filter(lambda shape: size(shape) <= 120))
 
     def like(part):
-        return tuple(map(like, part)) if isinstance(part, tuple) else draw(strides)
+        return tuple(map(like, part)) if isinstance(part, tuple) else draw(st.integers(least, most))
 
     return shape, like(shape)
 
@@ -101,7 +79,7 @@ swizzles = st.tuples(st.integers(1, 3), st.integers(0, 5), st.integers(0, 3)).ma
 
 
 @settings(max_examples=40)
-@given(cute_layouts(st.integers(0, 64)), swizzles, st.sampled_from([4, 8, 16, 32, 64]), st.integers(0, 70))
+@given(cute_layouts(0, 64), swizzles, st.sampled_from([4, 8, 16, 32, 64]), st.integers(0, 70))
 def test_a_swizzle_of_indices_moves_elements(cute, swizzle, bits, offset):
     shape, stride = cute
     text = "Sw<{},{},{}> o {} o {}:{}".format(*swizzle, offset, text_of(shape, True), text_of(stride, False))
@@ -119,7 +97,7 @@ def test_a_swizzle_of_indices_moves_elements(cute, swizzle, bits, offset):
 
 
 @settings(max_examples=40)
-@given(cute_layouts(st.integers(0, 64)), swizzles, st.sampled_from([8, 16, 32]))
+@given(cute_layouts(0, 64), swizzles, st.sampled_from([8, 16, 32]))
 def test_a_swizzle_behind_a_pointer_moves_bytes(cute, swizzle, bits):
     shape, stride = cute
     text = "Sw<{},{},{}> o smem_ptr[{}b](unset) o {}:{}".format(*swizzle, bits, text_of(shape, True), text_of(stride, True))
@@ -217,7 +195,8 @@ READ = "can't read the CuTe layout"
         (("Sw<3,4,3> o 0 o 8:1",), "Sw<3,4,3> acts on the indices of elements; say how wide an element is: bits=16"),
         (("",), f"{READ} '': column 1: expected a number or '(', found the end"),
         (("8:1", 2), "a text says its strides itself; give shape and stride as tuples"),
-        (((2, 4), (1, (2, 3))), "shape (2,4) and stride (1,(2,3)) are no CuTe layout: the stride (2,3) against the extent 4; nest both alike"),
+        (((2, 4), (1, (2, 3))), "shape (2,4) and stride (1,(2,3)) are no CuTe layout: "
+         "the stride (2,3) against the extent 4; nest both alike"),
         ((2.5, 1), "a number of a CuTe layout must be an integer, not 2.5 (float)"),
     ],
 )  # fmt: skip
@@ -277,7 +256,7 @@ def test_layouts_that_cute_does_not_write(operation, message):
 
 
 @settings(max_examples=40)
-@given(cute_layouts(st.integers(0, 40)))
+@given(cute_layouts(0))
 def test_pycute_computes_the_same_indices(cute):
     pycute = pytest.importorskip("pycute", reason="pycute comes with nvidia-cutlass")
     shape, stride = cute

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ptxgen.instructions.fragments import FRAGMENTS
 from ptxgen.layouts import Layout, LayoutError, R, S, Swizzle, cbx, laneid, m, parse, tx, warpid
 from ptxgen.layouts.interchange import ThreadValues, from_cute_tv, to_cute_tv
-from tests.layouts.test_interchange_cute import index, size
+from tests.layouts.cute_definitions import index, size, text_of
 
 
 def owners(shape, stride, tile, thr_id=None):
@@ -37,10 +37,6 @@ def places(layout):
         thread = 0 if table.thread is None else int(table.thread[at])
         found.setdefault(at[lead:], set()).add((thread, int(table.m[at])))
     return found
-
-
-def text_of(value):
-    return f"({','.join(map(text_of, value))})" if isinstance(value, tuple) else str(value)
 
 
 @st.composite
