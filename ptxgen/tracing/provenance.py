@@ -12,7 +12,7 @@ from typing import Union
 __all__ = ["Where", "here", "raised_at", "user_frame"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_DEMO = _PACKAGE + "demo.py"  # a user's program that ships with the package
+_USERS = (_PACKAGE + "demo.py", os.path.join(_PACKAGE, "testing", "kernels") + os.sep)  # users' programs that ship with the package
 
 
 class Where:
@@ -84,7 +84,7 @@ class _Ours(dict[str, bool]):
     """Whether a file is the package's own. Asked for every frame of every instruction, so each file is looked at once."""
 
     def __missing__(self, name: str) -> bool:
-        ours = self[name] = name.startswith(_PACKAGE) and name != _DEMO
+        ours = self[name] = name.startswith(_PACKAGE) and not name.startswith(_USERS)
         return ours
 
 
@@ -104,7 +104,7 @@ def raised_at(error: BaseException) -> Where | None:
     found, trace = None, error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
-        if not code.co_filename.startswith(_PACKAGE):
+        if not _ours[code.co_filename]:
             found = Where(code, trace.tb_lasti)
         trace = trace.tb_next
     return found

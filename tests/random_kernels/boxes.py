@@ -8,7 +8,8 @@ import numpy as np
 
 import ptxgen as px
 from ptxgen import S
-from tests.random_kernels.case import SPANS, SWIZZLES, Case, Several, numpy_of
+from ptxgen.testing.kernels.case import SPANS, SWIZZLES, Case, Several
+from tests.random_kernels.shared import numpy_of
 
 FIELDS = {
     "dtype": ["u8", "f16", "bf16", "e4m3", "s32", "f32", "u64", "f64"],

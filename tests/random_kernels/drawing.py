@@ -1,82 +1,18 @@
-"""Drawing a kernel: its family's name, a value for each field of the family, and a seed of the emulator.
-
-FIELDS of a family holds for each field the values to choose from, the simplest first: a sequence, or `Several` choices from one. Every
-combination is legal; where fields depend on one another, ``build`` takes what is nearest. So a drawn kernel can be typed in again, and
-made simpler field by field.
-"""
+"""Many different kernels from one seed, and simpler ones that fail as well; `ptxgen.testing.kernels` says what a drawn kernel is."""
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
-from hypothesis import strategies as st
 
-from tests.random_kernels.case import Case, Several
+from ptxgen.testing.kernels.case import Several
+from ptxgen.testing.kernels.drawing import Drawn, kernels
 from tests.random_kernels.families import FAMILIES
 
-SEEDS = range(4)
-
-
-class Drawn(NamedTuple):
-    """A kernel by its family's name and fields, and the emulator's seed."""
-
-    family: str
-    fields: dict[str, Any]
-    seed: int = 0
-
-    def build(self) -> Case:
-        return FAMILIES[self.family].build(**self.fields)
-
-    def __str__(self) -> str:
-        fields = {name: list(value) if isinstance(value, tuple) else value for name, value in self.fields.items()}
-        return json.dumps({"family": self.family, "fields": fields, "seed": self.seed})
-
-    @staticmethod
-    def parse(text: str) -> Drawn:
-        """The kernel behind `str(drawn)`. Raises ValueError for what no family draws."""
-        found = json.loads(text)
-        if found.get("family") not in FAMILIES:
-            raise ValueError(f"no family {found.get('family')!r}: {', '.join(FAMILIES)}")
-        fields = {}
-        for name, choices in FAMILIES[found["family"]].FIELDS.items():
-            if name not in found["fields"]:
-                raise ValueError(f"{found['family']}: field {name} is missing")
-            fields[name] = _chosen(name, choices, found["fields"][name])
-        return Drawn(found["family"], fields, int(found.get("seed", 0)))
-
-
-def _chosen(name: str, choices: Any, value: Any) -> Any:
-    """The choice that JSON made `value` of."""
-    if isinstance(choices, Several):
-        return tuple(_chosen(name, choices.values, one) for one in value)
-    for choice in choices:
-        if json.dumps(choice) == json.dumps(value):
-            return choice
-    raise ValueError(f"{name} = {value!r} is none of {', '.join(json.dumps(choice) for choice in choices)}")
-
-
-# ---- strategies -------------------------------------------------------------------------------------------------------
-
-
-def fields(family: str) -> st.SearchStrategy[dict[str, Any]]:
-    """The fields of a kernel of a family."""
-    return st.fixed_dictionaries({name: _strategy(choices) for name, choices in FAMILIES[family].FIELDS.items()})
-
-
-def _strategy(choices: Any) -> st.SearchStrategy[Any]:
-    if isinstance(choices, Several):
-        return st.tuples(*[st.sampled_from(choices.values)] * choices.number)
-    return st.sampled_from(choices)
-
-
-def kernels(family: str) -> st.SearchStrategy[Drawn]:
-    """Kernels of a family."""
-    return st.builds(Drawn, st.just(family), fields(family), st.sampled_from(SEEDS))
+__all__ = ["Drawn", "draw", "kernels", "reduced", "simpler"]
 
 
 def draw(family: str, count: int, seed: int) -> Iterator[Drawn]:

@@ -1,19 +1,20 @@
-"""The families by name."""
+"""The families by name: those of `ptxgen.testing`, and those of the matrix, collective and asynchronous instructions."""
 
 from __future__ import annotations
 
-from types import ModuleType
+from ptxgen.testing.kernels.drawing import FAMILIES
+from tests.random_kernels import async_copies, boxes, bulk_copies, group_products, lanes, matrix_moves, warp_products
 
-from tests.random_kernels import async_copies, boxes, bulk_copies, copies, elements, group_products, lanes, matrix_moves, warp_products
+__all__ = ["FAMILIES"]
 
-FAMILIES: dict[str, ModuleType] = {
-    "ld and st": copies,
-    "elements": elements,
-    "shfl, vote, match, redux": lanes,
-    "ldmatrix and stmatrix": matrix_moves,
-    "mma.sync": warp_products,
-    "wgmma": group_products,
-    "cp.async": async_copies,
-    "cp.async.bulk": bulk_copies,
-    "tensor copies": boxes,
-}
+FAMILIES.update(
+    {
+        "shfl, vote, match, redux": lanes,
+        "ldmatrix and stmatrix": matrix_moves,
+        "mma.sync": warp_products,
+        "wgmma": group_products,
+        "cp.async": async_copies,
+        "cp.async.bulk": bulk_copies,
+        "tensor copies": boxes,
+    }
+)

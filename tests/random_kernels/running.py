@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ptxgen.errors import PtxgenError
-from tests.random_kernels.case import Case
-from tests.random_kernels.drawing import Drawn
+from ptxgen.testing.kernels.case import Case, difference
+from ptxgen.testing.kernels.drawing import Drawn
 
 
 def disagreement(drawn: Drawn, gpu: bool = False) -> str | None:
@@ -22,7 +22,7 @@ def disagreement(drawn: Drawn, gpu: bool = False) -> str | None:
     except Exception:
         return f"an error of Python's while it is traced: {traceback.format_exc(limit=-4)}"
     try:
-        arguments, wrong = emulated(case, drawn.seed)
+        arguments, wrong = case.emulated(drawn.seed)
     except Exception:
         return f"an error of the emulator: {traceback.format_exc(limit=-4)}"
     if not gpu:
@@ -38,50 +38,7 @@ def disagreement(drawn: Drawn, gpu: bool = False) -> str | None:
     ]
     if wrong is None:
         return "; ".join(same) or None
-    return f"{wrong}; the GPU {'agrees' if disagrees(case, found) is None else 'too disagrees'} with NumPy"
-
-
-def emulated(case: Case, seed: int) -> tuple[tuple[Any, ...], str | None]:
-    """The arguments after a run in the emulator with all its checks, and what differs from NumPy or was reported."""
-    arguments = copies(case.arguments)
-    result = case.kernel.emulate(*arguments, seed=seed)
-    if not result.ok:
-        return arguments, "reported: " + "; ".join(str(report) for report in result.reports[:3])
-    return arguments, disagrees(case, arguments)
-
-
-def disagrees(case: Case, arguments: tuple[Any, ...]) -> str | None:
-    """The first argument that does not hold what NumPy says: what it was, where nothing is said."""
-    for place, (found, before) in enumerate(zip(arguments, case.arguments)):
-        if isinstance(before, np.ndarray) and (wrong := difference(found, case.wanted.get(place, before), "NumPy")) is not None:
-            return f"argument {place}: {wrong}"
-    return None
-
-
-def copies(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments with arrays of their own, C-contiguous and aligned as an allocation is."""
-    return tuple(_aligned(one) if isinstance(one, np.ndarray) else one for one in arguments)
-
-
-def _aligned(array: np.ndarray, to: int = 256) -> np.ndarray:
-    room = np.empty(array.nbytes + to, np.uint8)
-    start = -room.ctypes.data % to
-    found = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    found[...] = array
-    return found
-
-
-def difference(found: np.ndarray, wanted: np.ndarray, of: str, *, exact: bool = False) -> str | None:
-    """Where two arrays differ, in value or, if `exact`, in bits."""
-    if found.shape != wanted.shape or found.dtype != wanted.dtype:
-        return f"{found.dtype}{list(found.shape)}, {of} has {wanted.dtype}{list(wanted.shape)}"
-    if exact:
-        found, wanted = (np.ascontiguousarray(one).view(f"u{one.dtype.itemsize}") for one in (found, wanted))
-    places = np.argwhere(found != wanted)
-    if not len(places):
-        return None
-    first = tuple(int(one) for one in places[0])
-    return f"{len(places)} of {found.size} elements differ, the first at {first}: {found[first]}, {of} says {wanted[first]}"
+    return f"{wrong}; the GPU {'agrees' if case.disagrees(found) is None else 'too disagrees'} with NumPy"
 
 
 def on_gpu(case: Case) -> tuple[Any, ...]:

@@ -15,10 +15,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from ptxgen.assemble import AssemblyError
+from ptxgen.testing.kernels.case import difference
 from tests.random_kernels import workers
 from tests.random_kernels.drawing import Drawn, draw, kernels, reduced, simpler
 from tests.random_kernels.families import FAMILIES
-from tests.random_kernels.running import difference, disagreement
+from tests.random_kernels.running import disagreement
 
 # No shrinking: it takes minutes, a drawn kernel is small as it is, and the command that the message names looks for a simpler one.
 SOME = settings(

@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 import ptxgen as px
+from ptxgen.testing.kernels.case import SPANS
 from tests.random_kernels import boxes, group_products, matrix_moves, warp_products
-from tests.random_kernels.case import SPANS
-from tests.random_kernels.running import emulated
 
 
 def check(family: ModuleType, **fields: Any) -> None:
-    _, wrong = emulated(family.build(**fields), 0)
+    _, wrong = family.build(**fields).emulated()
     assert wrong is None
 
 
