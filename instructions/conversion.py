@@ -18,7 +18,18 @@ _RUBIN = "sm_107f"
 _POSITIVE_ZERO = Since("9.4", _RUBIN, when=".pzo")
 
 _SECTION = "9.7.10.24"
+_NARROW_FLOATS = {
+    ".e4m3": "a sign, 4 bits of exponent (bias 7), 3 of fraction: up to 448, no infinity",
+    ".e5m2": "a sign, 5 bits of exponent (bias 15), 2 of fraction: up to 57344",
+    ".e3m2": "a sign, 3 bits of exponent (bias 3), 2 of fraction: up to 28, no infinity, no NaN; in the low bits of a byte",
+    ".e2m3": "a sign, 2 bits of exponent (bias 1), 3 of fraction: up to 7.5, no infinity, no NaN; in the low bits of a byte",
+    ".e2m1": "a sign, 2 bits of exponent (bias 1), 1 of fraction: up to 6, no infinity, no NaN",
+}
+_PACKED = ((2, "Two"), (4, "Four"))
 _MEANING = {
+    **{f"{name}x{count}": f"{number} floats: {bits}." for name, bits in _NARROW_FLOATS.items() for count, number in _PACKED},
+    ".s2f6x2": "Two bytes that count 64ths: -2 to 127/64.",
+    ".ue8m0x2": "Two powers of two: bytes of exponent plus 127, 255 for NaN.",
     ".dtype": "The type of the result.",
     ".atype": "The type of the source.",
     ".irnd": "Rounds to an integral value.",
@@ -35,7 +46,7 @@ _MEANING = {
     ".rs": "Stochastically: up with the probability that the discarded bits and rbits give.",
     ".ftz": "Subnormal .f32 inputs and results become zero of the same sign.",
     ".sat": "Clamps to the range of an integer result; to [0.0, 1.0] for a floating one, NaN becoming 0.",
-    ".satfinite": "A value past the largest finite one becomes that one, not infinity.",
+    ".satfinite": "A value past the largest finite one becomes that one, not infinity; NaN too, where the type has none.",
     ".relu": "A negative result becomes 0; NaN becomes the canonical NaN.",
     ".pzo": "A result of -0.0 becomes +0.0.",
     ".scaled::n1::ue8m0": "Divides both values by one power of two: scale holds its .ue8m0 exponent.",

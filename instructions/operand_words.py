@@ -13,6 +13,11 @@ _SCALES = (
     "block of k; and the same in lanes 32 + i, 64 + i and 96 + i."
 )
 
+_METADATA = (
+    "Four bits for each chunk of a row, in order: a chunk is four elements, of which the two that are kept stood where bits 0-1 and 2-3 "
+    "say; of .tf32 two elements, 0b0100 for the first and 0b1110 for the second; of kinds of 4 bits alone, four pairs."
+)
+
 OPERANDS = {
     "cache_policy": "An L2 eviction policy that createpolicy made.",
     "membermask": "The lanes that take part, bit i for lane i: each waits for all of them, and the executing one must be among them.",
@@ -30,14 +35,16 @@ OPERANDS = {
     "imm_scale_b": _SIGN.format("B"),
     "imm_trans_a": _TRANSPOSED.format("A"),
     "imm_trans_b": _TRANSPOSED.format("B"),
-    "sp_meta": "Where the elements of A that are kept lie: four bits for every four elements.",
+    "sp_meta": f"Metadata of A. {_METADATA}",
     "sp_sel": "Which lanes of every four give the metadata.",
-    "sp_meta_tmem": "The metadata of a sparse A in tensor memory.",
+    "sp_meta_tmem": f"The metadata of A in tensor memory. {_METADATA}",
     "idesc": "The instruction descriptor: types, shape, majors and negations, packed into 32 bits.",
     "disable_output_lane": "Lanes of the accumulators that are not to be written, a bit each: 128 for one block, 256 for a pair.",
     "scale_a_tmem": _SCALES.format("A"),
     "scale_b_tmem": _SCALES.format("B"),
-    "zero_column_mask_desc": "Which columns of B count as zero.",
+    "zero_column_mask_desc": "Which columns of B count as zero, in turns; bit 39: 0 for none; bits 40-47 columns used at a time - 1; "
+    "bits 48-55 columns that are zero at a time - 1; bits 56-61 how many columns the mask is moved by. Part i of the columns (M = 128 has "
+    "one, 64 two, 32 four) begins inside a turn: in byte i how many of its columns are left out, in bit 32 + i whether it is one of zeros.",
     "imm_half_split_off": "How many columns further on the second half of the lanes begins.",
     "redval": "The least or greatest of the values that the thread loads.",
     "s_desc": "The descriptor of a matrix in shared memory.",

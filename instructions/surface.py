@@ -153,9 +153,9 @@ suq = instruction(
         ".width": "Elements along x.",
         ".height": "Elements along y.",
         ".depth": "Elements along z.",
-        ".array_size": "Layers of an array.",
-        ".channel_data_type": "The type of the components, as a number of the driver.",
-        ".channel_order": "Which components there are, in which order, as a number of the driver.",
-        ".memory_layout": "Whether elements lie in rows or in blocks.",
+        ".array_size": "Layers of an array; 0 where it is none.",
+        ".channel_data_type": "The type of the components, as the API numbers it that made the surface.",
+        ".channel_order": "Which components there are, in which order, as the API numbers it that made the surface.",
+        ".memory_layout": "1 where elements lie in rows, 0 where they lie in blocks.",
     },
 )

@@ -437,6 +437,19 @@ _MEANING = {
     ".sp": "Half of A's elements are zero and not stored; sp_meta_tmem tells which ones are.",
     ".ws": "B stays in a buffer while A changes; the rows of D lie in other lanes.",
 }
+_TYPES_OF_NARROW = "e4m3 0, e5m2 1, e2m3 3, e3m2 4, e2m1 5"
+_IDESC_BITS = {
+    "idesc": "The instruction descriptor, 32 bits: 0-1 the selector of the metadata; 2 whether A is sparse; 3 whether s32 sums clamp; "
+    f"4-5 the type of D (f16 0, f32 1, s32 2); 7-9 of A, 10-12 of B (f16 0, bf16 1; tf32 2; {_TYPES_OF_NARROW}; u8 0, s8 1); 13 and 14 "
+    "whether A and B are negated; 15 and 16 whether A and B are MN-major; 17-22 n / 8; 24-28 m / 16; 30-31 with .ws, by how many columns "
+    "B may be moved as it is used again (0, 8, 16 or 32: 0 to 3). All others are 0.",
+}
+_SCALED_IDESC_BITS = {
+    "idesc": "The instruction descriptor, 32 bits: 2 whether A is sparse; 4-5 the byte of a column where B's scales begin; 7-9 the type of "
+    f"A, 10-12 of B ({_TYPES_OF_NARROW}; with .kind::mxf4 and .kind::mxf4nvf4 e2m1 1); 13 and 14 whether A and B are negated; 15 and 16 "
+    "whether A and B are MN-major (8-bit elements alone); 17-22 n / 8; 23 the type of scales (ue4m3 0, ue8m0 1); 27-28 m / 128; 29-30 the "
+    "byte of a column where A's scales begin; 31 whether k is 96 (dense kinds of 4 bits). All others are 0.",
+}
 _SUMMARY = "Adds the product of a matrix A, in shared or tensor memory, and a matrix B in shared memory to one in tensor memory"
 
 
@@ -591,7 +604,7 @@ def _product(
         since=since,
         issuer="one",
         completes="tcgen05 commit",
-        meaning=_MEANING,
+        meaning={**_MEANING, **(_SCALED_IDESC_BITS if "block_scale" in syntax else _IDESC_BITS)},
         tile=tile,
         layouts=layouts,
     )

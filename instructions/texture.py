@@ -126,6 +126,8 @@ tld4 = instruction(
     },
 )
 
+_OUTSIDE = "0 the texture again, 1 its mirror image, 2 and 3 its nearest element, 4 the border"
+
 txq = instruction(
     "txq",
     section="9.7.12.5",
@@ -159,17 +161,17 @@ txq = instruction(
         ".width": "Elements along x.",
         ".height": "Elements along y.",
         ".depth": "Elements along z.",
-        ".array_size": "Layers of an array.",
-        ".num_mipmap_levels": "Levels of detail.",
-        ".num_samples": "Samples an element.",
-        ".channel_data_type": "The type of the components, as a number of the driver.",
-        ".channel_order": "Which components there are, in which order, as a number of the driver.",
-        ".filter_mode": "How elements are blended: the nearest one, or linearly, as a number of the driver.",
-        ".addr_mode_0": "What lies outside along x, as a number of the driver.",
-        ".addr_mode_1": "What lies outside along y, as a number of the driver.",
-        ".addr_mode_2": "What lies outside along z, as a number of the driver.",
-        ".force_unnormalized_coords": "Whether the sampler takes coordinates as element numbers, whatever the texture says.",
-        ".normalized_coords": "Whether coordinates run from 0 to 1.",
+        ".array_size": "Layers of an array; 0 where it is none.",
+        ".num_mipmap_levels": "Levels of detail; 0 where it has none.",
+        ".num_samples": "Samples an element; 0 where it has one.",
+        ".channel_data_type": "The type of the components, as the API numbers it that made the texture.",
+        ".channel_order": "Which components there are, in which order, as the API numbers it that made the texture.",
+        ".filter_mode": "How elements are blended: 0 the nearest one, 1 linearly.",
+        ".addr_mode_0": f"What lies outside along x: {_OUTSIDE}.",
+        ".addr_mode_1": f"What lies outside along y: {_OUTSIDE}.",
+        ".addr_mode_2": f"What lies outside along z: {_OUTSIDE}.",
+        ".force_unnormalized_coords": "1 where the sampler takes coordinates as element numbers, whatever the texture says; else 0.",
+        ".normalized_coords": "1 where coordinates run from 0 to 1; else 0.",
     },
 )
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from ptxgen.instructions.descriptors import CANONICAL, Descriptor
 from ptxgen.instructions.grammar import condition
+from ptxgen.instructions.hardware import HardwareOperand, hardware_operands
 from ptxgen.instructions.registry import Match
-from ptxgen.instructions.tiles import Atom, Field, atom_layout, chosen, evaluate_names
-from ptxgen.layouts.layout import Layout
+from ptxgen.instructions.tiles import Field
 from ptxgen.layouts.swizzle import Swizzle
 
 __all__ = ["fragments"]
@@ -30,35 +30,42 @@ _FIELDS = {
 def fragments(match: Match) -> Iterator[tuple[str, str]]:
     """(operand, where its elements are), for each operand whose contract says so.
 
-    Extents that views give, as those of tcgen05.mma, stay names.
+    What the opcode leaves open, such as the extents of tcgen05.mma, is chosen for the layout that is shown, and said.
     """
+    for name, operand in hardware_operands(match.opcode).items():
+        if name not in match.entry.operands:
+            continue
+        if operand.descriptor is not None:
+            yield name, f"{_descriptor(operand.descriptor)}; {_canonical(operand.majors)}"
+        elif all(operand.choices.values()):
+            yield name, _held(operand, match)
     tile = match.entry.tile
-    if tile is None or not condition(tile.when).holds(match.bindings):
-        return
-    names = {} if tile.extents else evaluate_names(tile, match)
-    for operand, atom in tile.atoms.items():
-        if atom.descriptor is not None:
-            yield operand, f"{_descriptor(atom.descriptor)}; {_canonical(chosen(atom.majors, match).split())}"
-        elif atom.place in ("registers", "memory") and atom.layout and names:
-            yield operand, _held(atom_layout(atom, names, match), atom, operand, match)
-    for operand, implied in tile.implied.items():
-        if isinstance(implied, tuple):
-            yield operand, "; ".join(_field(one) for one in implied if condition(one.when).holds(match.bindings))
+    if tile is not None and condition(tile.when).holds(match.bindings):
+        for name, implied in tile.implied.items():
+            if isinstance(implied, tuple):
+                yield name, "; ".join(_field(one) for one in implied if condition(one.when).holds(match.bindings))
 
 
-def _held(layout: Layout, atom: Atom, operand: str, match: Match) -> str:
+def _held(operand: HardwareOperand, match: Match) -> str:
     """The layout, and what one thread has."""
+    chosen = {name: max(values) if name in ("rows", "n") else values[0] for name, values in operand.choices.items() if name != "pair"}
+    layout = operand.layout(**chosen)
     spelled = repr(layout).removeprefix("Layout(").removesuffix(")")
+    if chosen:
+        spelled = f"with {', '.join(f'{name} = {value}' for name, value in chosen.items())}: {spelled}"
+    if operand.place == "tensor memory":
+        return spelled
     table = layout.table()
     thread = np.broadcast_to(table.thread, layout.shape) if table.thread is not None else np.zeros(layout.shape, int)
-    number = min(_EXAMPLE, int(thread.max()))
+    number = _EXAMPLE if (thread == _EXAMPLE).any() else int(thread.max())
     positions = np.broadcast_to(table.m, layout.shape)
     places = np.argwhere(thread == number)
     order = np.argsort(positions[tuple(places.T)], kind="stable")
-    if atom.place == "memory":
+    if operand.place == "addresses":
         first = tuple(map(int, places[order[0]]))
         return f"{spelled}: lane {number} gives the address of {first} and what follows it"
-    each = max(1, match.type(match.entry.operands[operand].type).bits // match.type(atom.element).element.bits)
+    register = match.type(match.entry.operands[operand.operand].type).bits
+    each = max(1, register // (1 if operand.unit == "bit" else match.type(operand.unit).bits))
     groups: dict[int, list[str]] = {}
     for at in order:
         place = tuple(map(int, places[at]))

@@ -58,6 +58,21 @@ def _modules() -> list[tuple[str, str]]:
 
 
 @needs_ptxas
+def test_metadata_of_sparse_factors_has_its_bits_told() -> None:
+    """Row 1's chunks 4 to 7 are lane 5's lower half word, and row 9's its upper one; in tensor memory lane r + 8 has the upper four."""
+    (sparse,) = explain("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+    held = {one.name: one.holds for one in sparse.operands}
+    assert held["e"] == (
+        "with selector = 0: S[((2, 8), (2, 4)) : ((4, 4 @ laneid), (1 @ laneid, 1))]: thread 5 has register 0: "
+        "(1, 4) (1, 5) (1, 6) (1, 7) (9, 4) (9, 5) (9, 6) (9, 7)"
+    )
+    (product,) = explain("tcgen05.mma.sp.cta_group::1.kind::f16")
+    operands = {one.name: one for one in product.operands}
+    assert operands["sp_meta_tmem"].holds.startswith("with rows = 128, selector = 0: S[((8, 2, 8), (2, 4)) : ((16 @ TLane, 4, 1 @ TLane)")
+    assert "0-1 the selector of the metadata; 2 whether A is sparse" in operands["idesc"].meaning
+    assert operands["a_desc"].holds.startswith("bits 0-13 the matrix's shared address / 16; bits 16-29")
+
+
 def test_every_example_assembles() -> None:
     modules = _modules()
     assert sum(text.count("example_") for _, text in modules) > 1000
