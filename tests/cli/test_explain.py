@@ -57,7 +57,6 @@ def _modules() -> list[tuple[str, str]]:
     return found
 
 
-@needs_ptxas
 def test_metadata_of_sparse_factors_has_its_bits_told() -> None:
     """Row 1's chunks 4 to 7 are lane 5's lower half word, and row 9's its upper one; in tensor memory lane r + 8 has the upper four."""
     (sparse,) = explain("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
@@ -73,6 +72,7 @@ def test_metadata_of_sparse_factors_has_its_bits_told() -> None:
     assert operands["a_desc"].holds.startswith("bits 0-13 the matrix's shared address / 16; bits 16-29")
 
 
+@needs_ptxas
 def test_every_example_assembles() -> None:
     modules = _modules()
     assert sum(text.count("example_") for _, text in modules) > 1000
