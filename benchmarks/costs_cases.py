@@ -293,30 +293,54 @@ def warp_of_8_lanes(x: _X, y: _X):
     px.ptx["st.global.f32"](y[px.tid.x], px.ptx["ld.global.f32"](x[px.tid.x * 4]))
 
 
-def _copies(name: str, opcode: str, size: int, layout: Any, row: Callable[[Any], Any]) -> None:
-    """One cp.async a thread of two warps: `size` bytes from x to a row of 128 bytes of shared memory."""
+def _copies(name: str, size: int, source: Callable[[Any], Any], target: Callable[[Any], Any], cache: str = "ca") -> None:
+    """One cp.async a thread of two warps: from the piece of `size` bytes of x that `source` says to that of shared memory."""
     count = size // 4
 
     def kernel(x: _X, y: _X) -> None:
-        s, lane = px.shared((64, 32), f32, layout=layout, align=1024), px.tid.x
-        target = s.view(64, 32 // count, count)
-        px.ptx[opcode](*row(target, lane), x.view(WORDS // count, count)[lane * 2], size)
+        s, lane = px.shared((2 * WORDS,), f32, align=1024), px.tid.x
+        pieces, from_x = s.view(2 * WORDS // count, count), x.view(WORDS // count, count)
+        px.ptx[f"cp.async.{cache}.shared.global"](pieces[target(lane)], from_x[source(lane)], size)
         px.cp_async_commit()
         px.cp_async_wait(0)
         px.syncthreads()
-        px.ptx["st.global.f32"](y[lane], px.ptx["ld.shared.f32"](s[0, lane % 32]))
+        px.ptx["st.global.f32"](y[lane], px.ptx["ld.shared.f32"](s[lane % 32]))
 
     kernel.__name__ = kernel.__qualname__ = name
     case(kernel, block=64)
 
 
-_SWIZZLED = px.Layout(S[(64, 32)], swizzle=px.Swizzle.B128)
-_copies("cp_async_16", "cp.async.cg.shared.global", 16, S[(64, 32)], lambda s, lane: (s[lane // 8, lane % 8],))
-_copies("cp_async_16_column", "cp.async.cg.shared.global", 16, S[(64, 32)], lambda s, lane: (s[lane, 0],))
-_copies("cp_async_16_column_swizzled", "cp.async.cg.shared.global", 16, _SWIZZLED, lambda s, lane: (s[lane, 0],))
-_copies("cp_async_16_ca", "cp.async.ca.shared.global", 16, S[(64, 32)], lambda s, lane: (s[lane // 8, lane % 8],))
-_copies("cp_async_8", "cp.async.ca.shared.global", 8, S[(64, 32)], lambda s, lane: (s[lane // 16, lane % 16],))
-_copies("cp_async_4_column", "cp.async.ca.shared.global", 4, S[(64, 32)], lambda s, lane: (s[lane, 0],))
+def _row_swizzled(lane: Any) -> Any:
+    """Piece 0 of row `lane`, 8 pieces of 16 bytes a row, under the 128-byte swizzle."""
+    return lane * 8 + lane % 8
+
+
+_copies("cp_async_16", 16, lambda lane: lane, lambda lane: lane, "cg")
+_copies("cp_async_16_apart", 16, lambda lane: lane * 2, lambda lane: lane, "cg")
+_copies("cp_async_16_far_apart", 16, lambda lane: lane * 8, lambda lane: lane, "cg")
+_copies("cp_async_16_to_column", 16, lambda lane: lane, lambda lane: lane * 8, "cg")
+_copies("cp_async_16_to_swizzled_column", 16, lambda lane: lane, _row_swizzled, "cg")
+_copies("cp_async_16_apart_to_column", 16, lambda lane: lane * 2, lambda lane: lane * 8, "cg")
+_copies("cp_async_16_halves_alike", 16, lambda lane: lane % 16, lambda lane: lane, "cg")
+_copies("cp_async_16_ca", 16, lambda lane: lane, lambda lane: lane)
+_copies("cp_async_16_ca_apart", 16, lambda lane: lane * 2, lambda lane: lane)
+_copies("cp_async_16_ca_far_apart", 16, lambda lane: lane * 8, lambda lane: lane)
+_copies("cp_async_16_ca_to_column", 16, lambda lane: lane, lambda lane: lane * 8)
+_copies("cp_async_16_ca_to_swizzled_column", 16, lambda lane: lane, _row_swizzled)
+_copies("cp_async_16_ca_apart_to_every_other", 16, lambda lane: lane * 2, lambda lane: lane * 2)
+_copies("cp_async_16_ca_from_4", 16, lambda lane: lane + 4, lambda lane: lane)
+_copies("cp_async_8", 8, lambda lane: lane, lambda lane: lane)
+_copies("cp_async_8_apart", 8, lambda lane: lane * 2, lambda lane: lane)
+_copies("cp_async_8_to_column", 8, lambda lane: lane, lambda lane: lane * 16)
+_copies("cp_async_4", 4, lambda lane: lane, lambda lane: lane)
+_copies("cp_async_4_from_16", 4, lambda lane: lane + 16, lambda lane: lane)
+_copies("cp_async_4_one", 4, lambda lane: lane // 64 + 3, lambda lane: lane)
+_copies("cp_async_4_apart", 4, lambda lane: lane * 2, lambda lane: lane)
+_copies("cp_async_4_lines", 4, lambda lane: lane * 32, lambda lane: lane)
+_copies("cp_async_4_to_column", 4, lambda lane: lane, lambda lane: lane * 32)
+_copies("cp_async_4_apart_to_column", 4, lambda lane: lane * 2, lambda lane: lane * 32)
+_copies("cp_async_4_by_4_to_every_other", 4, lambda lane: lane * 4, lambda lane: lane * 2)
+_copies("cp_async_4_every_other_by_4", 4, lambda lane: lane * 2, lambda lane: lane * 4)
 
 
 def _transpose(name: str, layout: Any) -> None:
