@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from ptxgen.layouts.errors import Impossible
 from ptxgen.solve.arrangement import Arrangement
+from ptxgen.solve.canonical import CanonicalPlan, canonical
 from ptxgen.solve.copy import CopyPart, CopyPlan, copy
+from ptxgen.solve.descriptor import DescriptorPlan, descriptor
+from ptxgen.solve.operand import Copied, OperandPlan, operand
 from ptxgen.solve.shared import Access, SharedPlan, shared
+from ptxgen.solve.tensormap import TensorMapPlan, tensor_map
 
-__all__ = ["Access", "Arrangement", "CopyPart", "CopyPlan", "Impossible", "SharedPlan", "copy", "shared"]
+__all__ = [
+    "Access", "Arrangement", "CanonicalPlan", "Copied", "CopyPart", "CopyPlan", "DescriptorPlan", "Impossible", "OperandPlan",
+    "SharedPlan", "TensorMapPlan", "canonical", "copy", "descriptor", "operand", "shared", "tensor_map",
+]  # fmt: skip

@@ -30,7 +30,7 @@ from ptxgen.tracing.provenance import here
 from ptxgen.tracing.values import operand
 from ptxgen.tracing.views import Memory, Registers, View
 
-__all__ = ["apply", "common_repeats", "scope_left_out"]
+__all__ = ["apply", "bound_operand", "common_repeats", "scope_left_out"]
 
 
 def apply(opcode: str, *operands: Any, scope: str | None = None, pred: Any = None, **parameters: Any) -> None:
@@ -228,13 +228,14 @@ def _either(numbers: Sequence[int]) -> str:
 
 
 def _slot(builder: Builder, match: Match, slot: Slot, values: dict[str, Any], group: Group) -> TileOperand:
-    first = _operand(builder, match, slot, values, group)
+    first = bound_operand(builder, match, slot, values, group)
     if not slot.second:
         return first
-    return PairOperand(first, _operand(builder, match, Slot(slot.second), values, group))
+    return PairOperand(first, bound_operand(builder, match, Slot(slot.second), values, group))
 
 
-def _operand(builder: Builder, match: Match, slot: Slot, values: dict[str, Any], group: Group) -> TileOperand:
+def bound_operand(builder: Builder, match: Match, slot: Slot, values: dict[str, Any], group: Group) -> TileOperand:
+    """What was given for one operand, held against all that the contract demands of it by itself."""
     value = values[slot.name]
     place = _place(match, slot.name)
     if place == "tensor map":

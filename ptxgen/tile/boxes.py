@@ -165,15 +165,17 @@ class TensorMapOperand(TileOperand):
         vector = Given("vector", "{coordinates}", items=coordinates)
         return Given("address", self.box.__repr__, items=(vector,))
 
-    def render(self, repeats: int) -> list[ir.Operand]:
+    def declared(self) -> DeclaredTensorMap:
+        """The tensor map, a parameter of the entry, held against every rule of its encoding."""
         from ptxgen.runtime.tensormap import TensorMapError
 
         box, builder = self.box, self.box.view.builder
         layout, swizzle = box.view.layout, self.image.layout.swizzle
+        options = {"element_strides": box.steps, **box.options}
+        key = "map of a box", box.storage, box.shape, layout.spelling, box.dtype, swizzle, *options.items()
         try:
             declared: DeclaredTensorMap = builder.once(
-                ("map of a box", box.storage, box.shape, layout.spelling, box.dtype, swizzle),
-                lambda: builder.tensor_map(box.storage, box.shape, layout=layout, dtype=box.dtype, swizzle=swizzle),
+                key, lambda: builder.tensor_map(box.storage, box.spanned, layout=layout, dtype=box.dtype, swizzle=swizzle, **options)
             )
         except LayoutError as error:
             rule = "a tensor map describes a tensor by extents and strides"
@@ -185,7 +187,11 @@ class TensorMapOperand(TileOperand):
         self._check_start(declared.map.start_multiple)
         if self._stored:
             self._check_corner()
-        coordinates = tuple(materialize(builder, Expr.of(start), 32).operand for start in reversed(box.starts))
+        return declared
+
+    def render(self, repeats: int) -> list[ir.Operand]:
+        declared = self.declared()
+        coordinates = tuple(materialize(self.box.view.builder, Expr.of(start), 32).operand for start in reversed(self.box.starts))
         address = declared.address.operand
         assert isinstance(address, ir.Reg)
         return [ir.Address(address, 0, (ir.Vec(coordinates),))] * repeats

@@ -13,16 +13,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ptxgen.instructions.descriptors import CANONICAL, Canonical
+from ptxgen.instructions.descriptors import CANONICAL, Canonical, Descriptor
 from ptxgen.layouts.expr import Expr, Symbol
 from ptxgen.layouts.layout import Layout
 from ptxgen.layouts.parse import parse
 from ptxgen.layouts.swizzle import Swizzle
 
-__all__ = ["REACH", "UNIT", "Found", "Missed", "canonical_layout", "recognise", "walk"]
+__all__ = ["BASE", "REACH", "UNIT", "Found", "Missed", "addresses", "canonical_layout", "recognise", "walk"]
 
 UNIT = 16
 """Bytes that addresses and offsets in a descriptor are counted in, and that no swizzle parts."""
+
+BASE = 128
+"""Bytes that a base offset is counted in."""
 
 REACH = 1 << 18
 """Bytes that the 14 bits of a start or an offset reach."""
@@ -83,6 +86,21 @@ def walk(found: Found, shape: tuple[int, ...], bits: int) -> np.ndarray:
     assert image is not None
     constant, lead, stride = image
     return (constant + (lead * found.lead + stride * found.stride) * 8 // bits).reshape(shape)
+
+
+def addresses(word: int, fields: Descriptor, major: str, shape: tuple[int, ...], bits: int) -> np.ndarray:
+    """The shared address, in bits, at which the hardware finds each element of the matrix that a descriptor describes.
+
+    The XOR acts on absolute addresses, from which the base offset, in rows of 128 bytes, says where its pattern starts.
+    """
+    said = fields.decode(word)
+    pattern = next(one for one, mode in fields.modes.items() if mode == said["mode"])
+    canonical = next(one for one in CANONICAL if one.pattern == pattern and one.major == major)
+    linear = said["start"] * UNIT * 8 + walk(Found(canonical, said["lead"] * UNIT, said["stride"] * UNIT), shape, bits)
+    if pattern is None:
+        return linear
+    counted = linear - said["base"] * BASE * 8
+    return linear ^ counted ^ np.asarray(pattern.apply_bits(counted))
 
 
 def canonical_layout(canonical: Canonical, shape: tuple[int, ...], bits: int) -> Layout | None:

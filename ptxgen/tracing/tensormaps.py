@@ -22,7 +22,7 @@ from ptxgen.tracing.provenance import here
 if TYPE_CHECKING:
     from ptxgen.tracing.views import Memory
 
-__all__ = ["DeclaredTensorMap", "declare"]
+__all__ = ["DeclaredTensorMap", "declare", "described_axes"]
 
 _ALIGN, _BYTES = 64, 128  # ISA 5.5.8
 
@@ -109,7 +109,7 @@ def declare(
             why="a tensor map is made at launch, for an address in global memory", legal="a parameter x: px.Tensor(shape, dtype)",
         )  # fmt: skip
     element = dtype or tensor.dtype
-    shape, strides = _axes(layout or tensor.layout(), element.bits, storage.name)
+    shape, strides = described_axes(layout or tensor.layout(), element.bits, storage.name)
     try:
         made = TensorMap(
             element, shape, strides, box=box, element_strides=element_strides, swizzle=swizzle_mode(swizzle), name=storage.name, **options
@@ -133,7 +133,7 @@ def _name(builder: Builder, tensor: str) -> str:
     return builder.unique(stem)
 
 
-def _axes(layout: Layout, bits: int, name: str) -> tuple[list[Scalar], list[Scalar]]:
+def described_axes(layout: Layout, bits: int, name: str) -> tuple[list[Scalar], list[Scalar]]:
     """Extents, and strides in bytes of all axes but the last, of a layout in bits.
 
     Raises

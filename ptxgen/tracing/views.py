@@ -330,11 +330,21 @@ class View:
             self._prove_inside(axis, start, (extent - 1) * step)
         return self._with(self.layout.sub(exprs, shape, steps))
 
-    def box(self, starts: Sequence[Index], shape: Sequence[int]) -> Box:
-        """The box of extents `shape` at `starts`, which may reach past the tensor's ends: an operand of tensor copies."""
+    def box(self, starts: Sequence[Index], shape: Sequence[int], steps: Sequence[int] | None = None, **options: str) -> Box:
+        """The box of extents `shape` at `starts`, which may reach past the tensor's ends: an operand of tensor copies.
+
+        Parameters
+        ----------
+        starts, shape : sequence
+            One for each axis.
+        steps : sequence of int, optional
+            Every so many elements of each axis are taken, 1 to 8; along the last axis all.
+        promotion, fill : str
+            As for `ptxgen.runtime.TensorMap`: what L2 fetches at least, and what stands for elements outside of the tensor.
+        """
         from ptxgen.tracing.boxes import Box
 
-        return Box(self, starts, shape)
+        return Box(self, starts, shape, steps, options)
 
     def __getitem__(self, index: Any) -> View:
         """NumPy's basic indexing: an int or traced integer drops the axis, a slice (positive step) keeps it, ``...`` fills up."""
