@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptxgen.layouts import compare, slicing, units
+from ptxgen.layouts import compare, shaping, slicing, units
 from ptxgen.layouts.axes import ZERO, Axis, AxisTerm, m, tx
-from ptxgen.layouts.dims import Dim, Dims, Unsplittable, coalesce, extent_of, index, shape_text, split
+from ptxgen.layouts.dims import Dim, Dims, coalesce, extent_of, index, shape_text
 from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.expr import Expr, Scalar, Symbol, as_scalar, exact_int, is_number, product, prove_nonnegative
 from ptxgen.layouts.spec import Replica, Shard, as_extent
 from ptxgen.layouts.swizzle import Swizzle
 from ptxgen.layouts.table import Table, unbound_swizzle
 from ptxgen.layouts.threads import check_thread_ranges
+
+if TYPE_CHECKING:
+    from ptxgen.layouts.algebra.complements import Box
+    from ptxgen.layouts.algebra.composition import Inner
+    from ptxgen.layouts.algebra.digits import Axes
 
 _REMEMBERED = 16  # layouts that each layout keeps of those that were made of it
 
@@ -410,43 +416,19 @@ class Layout:
         LayoutError
             With the extent that does not split.
         """
-        given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-        sizes = tuple([as_extent(extent) for extent in given])
-        known = self._derived.get(sizes)
-        if known is not None:
-            return known
-        if product(sizes) != product(self.shape):
-            raise self._unreshapable(sizes, f"{product(self.shape)} elements against {product(sizes)}")
-        try:
-            return self._remember(sizes, self._with(tuple(split(tuple(dim for part in self._dims for dim in part), sizes))))
-        except Unsplittable as problem:
-            raise self._unreshapable(sizes, problem) from None
-
-    def _unreshapable(self, sizes: tuple[Scalar, ...], problem: object) -> LayoutError:
-        return LayoutError(f"can't reshape {shape_text(self.shape)} to {shape_text(sizes)}: {problem}")
+        return shaping.reshape(self, *shape)
 
     def group(self, first: int, stop: int) -> Layout:
         """Merge the logical dimensions `first .. stop - 1` into one, row-major."""
-        if not 0 <= first < stop <= self.ndim:
-            raise LayoutError(f"no dimensions {first}..{stop - 1} in shape {shape_text(self.shape)}")
-        merged = tuple(dim for part in self._dims[first:stop] for dim in part)
-        return self._with((*self._dims[:first], merged, *self._dims[stop:]))
+        return shaping.group(self, first, stop)
 
     def ungroup(self, place: int) -> Layout:
         """Replace a logical dimension by its physical ones, the inverse of `group`."""
-        if not 0 <= place < self.ndim:
-            raise LayoutError(f"no dimension {place} in shape {shape_text(self.shape)}")
-        return self._with((*self._dims[:place], *((dim,) for dim in self._dims[place]), *self._dims[place + 1 :]))
+        return shaping.ungroup(self, place)
 
     def permute(self, *order: int | Sequence[int]) -> Layout:
         """Dimensions in another order: dimension i of the result is `order[i]` of this layout."""
-        given = order[0] if len(order) == 1 and isinstance(order[0], (tuple, list)) else order
-        wanted = tuple(exact_int(place, "a dimension's number") for place in given)
-        if sorted(wanted) != list(range(self.ndim)):
-            raise LayoutError(
-                f"the order {wanted} does not name each of the {self.ndim} dimensions of shape {shape_text(self.shape)} once"
-            )
-        return self._with(tuple(self._dims[place] for place in wanted))
+        return shaping.permute(self, *order)
 
     def rearrange(self, pattern: str, **sizes: int) -> Layout:
         """Split, reorder and merge dimensions by a pattern: `layout.rearrange("(w l) r -> w l r", l=32)`."""
@@ -532,6 +514,59 @@ class Layout:
         from ptxgen.layouts.pictures import repr_svg
 
         return repr_svg(self)
+
+    # --- algebra: see `ptxgen.layouts.algebra`, whose functions also make layouts of several ----------------------------
+
+    def compose(self, inner: Inner | Sequence[Inner]) -> Layout:
+        """This layout behind `inner`, which numbers its elements row-major; or one `inner` for each dimension. See `algebra.compose`."""
+        return algebra().compose(self, inner)
+
+    def complement(self, box: Box = None) -> Layout:
+        """The displacements at which copies of this layout fill a box of positions. See `algebra.complement`."""
+        return algebra().complement(self, box)
+
+    def inverse(self, axes: Axes = None) -> Layout:
+        """From positions, such as `(laneid, m)`, to the row-major numbers of elements; for a bijection. See `algebra.inverse`."""
+        return algebra().inverse(self, axes)
+
+    def elements(self, at: Mapping[Axis | str, int] | None = None, **named: int) -> list[tuple[int, ...]]:
+        """The coordinates of what is in lane 5 at 3: `layout.elements(laneid=5, m=3)`; other axes are free. See `algebra.elements`."""
+        return algebra().elements(self, at, **named)
+
+    def tile(self, *shape: int | None) -> Layout:
+        """Tiles of neighbours: shape (rest0, rest1, ..., tile0, tile1, ...). See `algebra.tile`."""
+        return algebra().tile(self, *shape)
+
+    def broadcast(self, *shape: int) -> Layout:
+        """A larger shape that repeats dimensions of extent 1, as NumPy does. See `algebra.broadcast`."""
+        return algebra().broadcast(self, *shape)
+
+    def pack(self, count: int) -> Layout:
+        """`count` neighbours in one container: the layout of the containers. See `algebra.pack`."""
+        return algebra().pack(self, count)
+
+    def unpack(self, count: int) -> Layout:
+        """Each element as `count` parts, the inverse of `pack`. See `algebra.unpack`."""
+        return algebra().unpack(self, count)
+
+    def contiguous_run(self, step: int = 1) -> int:
+        """How many neighbours always follow one another on `m`, through the swizzle. See `algebra.contiguous_run`."""
+        return algebra().contiguous_run(self, step)
+
+    def alignment(self, run: int = 1) -> int:
+        """The greatest number that divides all positions on `m` at which runs begin. See `algebra.alignment`."""
+        return algebra().alignment(self, run)
+
+    def image_size(self) -> int:
+        """The number of different positions, replicas included. See `algebra.image_size`."""
+        return algebra().image_size(self)
+
+
+def algebra() -> ModuleType:
+    """The package that computes with layouts, loaded when it is first asked."""
+    from ptxgen.layouts import algebra
+
+    return algebra
 
 
 def as_layout(value: Layout | Shard) -> Layout:

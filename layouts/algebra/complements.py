@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Union
 
-from ptxgen.layouts.algebra.digits import Digit, axis_of, digits_of
+from ptxgen.layouts.algebra.digits import Digit, Digits, axis_of, digits_of
 from ptxgen.layouts.axes import Axis, AxisTerm, m, tx
 from ptxgen.layouts.dims import Dim, Dims, coalesce
 from ptxgen.layouts.errors import LayoutError
@@ -39,6 +39,25 @@ def complement(layout: Layout, box: Box = None) -> Layout:
     LayoutError
         When no displacements do that, with the stride at fault; when the image leaves the box or doesn't divide it.
     """
+    digits = _nesting(layout)
+    extents = _extents(box, digits.by_axis)
+    for axis in digits.by_axis:
+        if axis not in extents:
+            raise LayoutError(f"{layout!r} moves on {axis}, where the box has extent 1", legal=f"a box that names {axis}")
+    dims = tuple(_gaps(layout, axis, digits.by_axis.get(axis, []), extent) for axis, extent in extents.items())
+    return Layout._of(dims, unit=layout.unit)
+
+
+def gaps_along(layout: Layout, axis: Axis, count: int) -> Layout:
+    """The first displacements along one axis at which copies of a layout fill it: at least `count` of them, in ascending order."""
+    digits = _nesting(layout).by_axis.get(axis, [])
+    inside = _gaps(layout, axis, digits, None)
+    reached = digits[-1].stride * digits[-1].extent if digits else 1
+    rounds = -(-count // Layout._of((inside,)).size)
+    return Layout._of((_gaps(layout, axis, digits, reached * rounds),))
+
+
+def _nesting(layout: Layout) -> Digits:
     digits = digits_of(layout)
     if digits.left_out:
         extent, stride = digits.left_out[0]
@@ -46,12 +65,7 @@ def complement(layout: Layout, box: Box = None) -> Layout:
             f"the dimension {extent} : {stride} of {layout!r} moves on several axes or is known only at run time; "
             "its positions have no complement with constant strides on each axis"
         )
-    extents = _extents(box, digits.by_axis)
-    for axis in digits.by_axis:
-        if axis not in extents:
-            raise LayoutError(f"{layout!r} moves on {axis}, where the box has extent 1", legal=f"a box that names {axis}")
-    dims = tuple(_gaps(layout, axis, digits.by_axis.get(axis, []), extent) for axis, extent in extents.items())
-    return Layout._of(dims, unit=layout.unit)
+    return digits
 
 
 def _extents(box: Box, used: Mapping[Axis, list[Digit]]) -> dict[Axis, int | None]:

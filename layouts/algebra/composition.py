@@ -44,7 +44,7 @@ def compose(outer: Layout, inner: Inner | Sequence[Inner]) -> Layout:
     """
     if isinstance(inner, (list, tuple)):
         return _by_dimension(outer, inner)
-    found = _as_inner(inner, outer, "the inner layout")
+    found = as_inner(inner, outer, "the inner layout")
     dims, replicas, offset = _composed(tuple(dim for part in outer.dims for dim in part), found, outer.shape)
     return _assembled(outer, (found,), dims, replicas, offset)
 
@@ -63,7 +63,7 @@ def _by_dimension(outer: Layout, parts: Sequence[Inner]) -> Layout:
         if part is None:
             dims = (*dims, outer.dims[place])
             continue
-        inner = _as_inner(part, outer, f"the inner layout of dimension {place}")
+        inner = as_inner(part, outer, f"the inner layout of dimension {place}")
         if inner.swizzle is not None:
             raise LayoutError(f"{inner.swizzle} permutes bytes; it can't act on the coordinates of dimension {place} alone")
         found = _composed(outer.dims[place], inner, (outer.shape[place],))
@@ -72,7 +72,8 @@ def _by_dimension(outer: Layout, parts: Sequence[Inner]) -> Layout:
     return _assembled(outer, (), dims, replicas, offset)
 
 
-def _as_inner(inner: object, outer: Layout, what: str) -> Layout:
+def as_inner(inner: object, outer: Layout, what: str) -> Layout:
+    """The value as a layout whose positions number outer's elements; n stands for the first n."""
     if isinstance(inner, Layout):
         found = inner
     elif isinstance(inner, Shard):
