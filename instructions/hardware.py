@@ -75,6 +75,16 @@ class HardwareOperand:
     def __repr__(self) -> str:
         return f"<{self.operand} of {self.opcode} in {self.place}>"
 
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Names of the layout's axes, where they have some: ``("m", "k")``, ``("lane", "column")``; else empty."""
+        extents = len(chosen(self._atom.shape, self._match).split(","))
+        repeated = tuple(name.lower() for name in self._atom.repeats.split() if name != "*")
+        if repeated:
+            return repeated if self._atom.place == "descriptor" or len(repeated) == extents else ()
+        in_lanes = any(atom.place == "lanes" for atom in self._tile.atoms.values())
+        return ("lane", "column") if in_lanes and extents == 2 else ()
+
     def _choices(self) -> Mapping[str, tuple[Any, ...]]:
         found: dict[str, tuple[Any, ...]] = {name: self._legal(name, {}) for name in self._needed()}
         spoken = self._spoken()

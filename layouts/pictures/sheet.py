@@ -24,6 +24,7 @@ FINE = 32
 """Columns up to which each element (or each packed register, each bank) has a cell of its own; beyond, runs share one."""
 
 _SHOWN = 4  # places of one element that a cell has room for
+_LEAST_ROWS = 16  # that are drawn however many places each element has
 _LEAST_PART = 4  # rows or columns of a part that is set apart
 _SHARE = 4  # bands that each group keeps at least
 _LEFT_OUT = "Dashed: {} are left out. A limit of more draws more of them, a slice of the layout shows a part in full."
@@ -93,6 +94,7 @@ def arrange(
     bits = None if bits is None else _positive(bits, "bits")
     places = Places(layout, bits, split)
     view = saying(by or _usual(places), places, None if container is None else _positive(container, "container"))
+    most = max(_LEAST_ROWS, most[0] // min(places.shape[0], _SHOWN)), most[1]
     gaps = [_gaps(places.dims(across), view.parts(), across) for across in (False, True)]
     down = _bands(places.dims(across=False), gaps[0], np.zeros(len(gaps[0]) - 1, np.bool_), most[0])
     across = _bands(places.dims(across=True), gaps[1], _joined(view, gaps[1]), most[1])

@@ -7,16 +7,17 @@ from html import escape
 from math import ceil
 
 from ptxgen.layouts.pictures.palette import INK
+from ptxgen.layouts.pictures.sayings import Mark
 from ptxgen.layouts.pictures.sheet import Band, Cell, Sheet
 
 __all__ = ["written"]
 
-_LETTER = 6.6  # width of a letter of 11 pixels in fonts of one width, which are all about 0.6 of their size
-_SIZE, _LINE = 11, 13
+_LETTER = 6.9  # width of a letter: 0.6 of their size in fonts of one width, and what renderers round
+_SIZE, _LINE, _TITLE = 11, 13, 14
 _MARGIN = 16
 _GAPS = (0, 4, 10)
 _OMITTED = 24
-_LEAST_WIDTH = 460
+_LEAST_WIDTH, _WIDE = 460, 760  # the page is as wide as its cells, and the title up to the latter
 _SWATCH = 11
 
 _STYLE = (
@@ -43,15 +44,19 @@ class _Page:
 
     def __init__(self, sheet: Sheet) -> None:
         self.sheet = sheet
-        self.mark_lines = max(len(mark.lines) for row in sheet.cells for cell in row for mark in cell.marks)
         self.marks = max(len(cell.marks) for row in sheet.cells for cell in row)
+        self.mark_lines = max(len(self._lines(mark)) for row in sheet.cells for cell in row for mark in cell.marks)
         self.more = any(cell.more for row in sheet.cells for cell in row)
         self.mark_height = self.mark_lines * _LINE + 7
         self.cell_height = self.marks * self.mark_height + (_LINE if self.more else 0)
-        letters = max(len(line) for row in sheet.cells for cell in row for mark in cell.marks for line in mark.lines)
+        letters = max(len(line) for row in sheet.cells for cell in row for mark in cell.marks for line in self._lines(mark))
         letters = max(letters, *(len(band.inner) for band in sheet.columns))
         self.cell_width = max(26, ceil(letters * _LETTER) + 8)
         self._place()
+
+    def _lines(self, mark: Mark) -> tuple[str, ...]:
+        """What stands in a cell for one place: a line of it where there are several places."""
+        return mark.lines if self.marks == 1 else (" ".join(mark.lines),)
 
     def _place(self) -> None:
         sheet = self.sheet
@@ -63,11 +68,13 @@ class _Page:
         self.inner_right = self.left - 8
         self.x = _positions(sheet.columns, self.left, self.cell_width)
         self.right = self.x[-1] + self.cell_width
-        self.width = max(_LEAST_WIDTH, self.right + _MARGIN)
+        title = ceil(len(sheet.title) * _LETTER * _TITLE / _SIZE)
+        self.width = max(_LEAST_WIDTH, self.right + _MARGIN, min(title + 2 * _MARGIN, _WIDE))
         letters = int((self.width - 2 * _MARGIN) / _LETTER)
+        self.titles = _wrapped(sheet.title, letters * _SIZE // _TITLE) if sheet.title else []
         self.head = _wrapped(sheet.layout, letters)
         self.foot = [line for note in (*sheet.legend.notes, *sheet.notes) for line in _wrapped(note, letters)]
-        top = _MARGIN + (18 if sheet.title else 0) + len(self.head) * 15
+        top = _MARGIN + len(self.titles) * 18 + len(self.head) * 15
         self.caption = top + 14  # the line that names the axes
         self.outer_line = self.caption + (15 if any(band.outer for band in sheet.columns) else 0)
         self.inner_line = self.outer_line + (15 if sheet.columns[0].inner else 0)
@@ -99,8 +106,8 @@ class _Page:
 
     def _heading(self) -> Iterator[str]:
         y = _MARGIN + 10
-        if self.sheet.title:
-            yield _text(_MARGIN, y, self.sheet.title, f'{_TEXT} font-size="14" font-weight="600"')
+        for line in self.titles:
+            yield _text(_MARGIN, y, line, f'{_TEXT} font-size="{_TITLE}" font-weight="600"')
             y += 18
         for line in self.head:
             yield _text(_MARGIN, y, line, _QUIET)
@@ -159,8 +166,9 @@ class _Page:
         for place, mark in enumerate(cell.marks):
             top = y + place * share
             parts.append(f'<rect x="{x}" y="{top}" width="{self.cell_width - 1}" height="{share}" fill="{mark.colour}"/>')
-            base = top + (share - len(mark.lines) * _LINE) // 2 + _LINE - 3
-            for line, text in enumerate(mark.lines):
+            words = self._lines(mark)
+            base = top + (share - len(words) * _LINE) // 2 + _LINE - 3
+            for line, text in enumerate(words):
                 parts.append(_text(middle, base + line * _LINE, text))
         if cell.more:
             parts.append(_text(middle, y + self.cell_height - 4, f"+{cell.more}", _QUIET))
@@ -201,11 +209,14 @@ def _text(x: int | str, y: int, text: str, attributes: str = "") -> str:
 
 
 def _wrapped(text: str, letters: int) -> list[str]:
-    """Lines of at most so many letters, broken behind blanks where there are any."""
+    """Lines of at most so many letters, broken behind blanks where there are any, else before a point or anywhere."""
     lines = [""]
     for word in text.split(" "):
         if lines[-1] and len(lines[-1]) + 1 + len(word) > letters:
-            lines.append(word)
-        else:
-            lines[-1] = f"{lines[-1]} {word}" if lines[-1] else word
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}" if lines[-1] else word
+        while len(lines[-1]) > letters:
+            cut = lines[-1].rfind(".", 1, letters + 1)
+            cut = cut if cut > 0 else letters
+            lines[-1:] = [lines[-1][:cut], lines[-1][cut:]]
     return lines

@@ -49,13 +49,14 @@ def _table(sheet: Sheet) -> Table:
         table.add_row(*([""] if outer else []), "", *line)
     widths = [max(len(" ".join(mark.lines)) for cell in column for mark in cell.marks) for column in zip(*sheet.cells)]
     widths = [max(width, len(band.inner)) for width, band in zip(widths, sheet.columns)]
+    label = max(len(band.inner) for band in sheet.rows)
     for band, cells in zip(sheet.rows, sheet.cells):
         if band.omitted:
-            table.add_row(*([""] if outer else []), Text("… ", style="dim", justify="right"))
+            table.add_row(*([""] if outer else []), Text(f"{'…':>{label}} ", style="dim"))
         elif band.gap == 2:
             table.add_row()
-        label = [Text(f"{band.outer} ", style="bold")] if outer else []
-        table.add_row(*label, Text(f"{band.inner} ", style="dim", justify="right"), *_line(sheet.columns, cells, widths))
+        before = [Text(f"{band.outer} ", style="bold")] if outer else []
+        table.add_row(*before, Text(f"{band.inner:>{label}} ", style="dim"), *_line(sheet.columns, cells, widths))
     return table
 
 

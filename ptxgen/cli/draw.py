@@ -43,6 +43,7 @@ class _Drawing(NamedTuple):
     by: str | None
     bits: int | None
     container: int | None
+    names: tuple[str, ...] | None
     title: str
 
 
@@ -60,10 +61,12 @@ def draw(what: str, options: DrawOptions) -> None:
         raise UsageError(f"--as {options.by}: owner, bank and address are known")
     drawing = _of_text(what, options) if re.match(r"\s*(S\[|Layout\()", what) else _of_opcode(what, options)
     layout = drawing.layout if options.swizzle is None else _swizzled(drawing.layout, options.swizzle)
-    if options.shape is not None:
-        layout = layout.reshape(*_numbers("--shape", options.shape))
     named: dict[str, Any] = {"bits": drawing.bits, "container": drawing.container, "rows": options.rows, "limit": options.limit}
     named["title"] = drawing.title if options.title is None else options.title
+    if options.shape is not None:
+        layout = layout.reshape(*_numbers("--shape", options.shape))
+    else:
+        named["names"] = drawing.names
     by = options.by or drawing.by
     try:
         _written(layout, by, named, options.output)
@@ -89,7 +92,7 @@ def _of_text(text: str, options: DrawOptions) -> _Drawing:
     """A layout in the notation."""
     if options.operand is not None or options.choices:
         raise UsageError("--operand and --set are of opcodes; this is a layout")
-    return _Drawing(parse(text), None, _bits("--type", options.element), _bits("--container", options.container), "")
+    return _Drawing(parse(text), None, _bits("--type", options.element), _bits("--container", options.container), None, "")
 
 
 def _of_opcode(opcode: str, options: DrawOptions) -> _Drawing:
@@ -102,13 +105,13 @@ def _of_opcode(opcode: str, options: DrawOptions) -> _Drawing:
     name = options.operand or next(iter(found), "")
     layout = hardware_layout(opcode, name, **dict(map(_choice, options.choices)))
     operand = found.get(name) or _meant(found, name)
-    title = f"{opcode}, {operand.operand}"
+    title, names = f"{opcode}, {operand.operand}", operand.axes or None
     bits = 1 if operand.unit == "bit" else (TYPES.get(operand.unit) or ELEMENT_TYPES[operand.unit]).bits
     if operand.place == "addresses":
-        return _Drawing(_without_memory(layout), "owner", None, None, f"{title}: who gives the address")
+        return _Drawing(_without_memory(layout), "owner", None, None, names, f"{title}: who gives the address")
     if operand.place == "registers":
-        return _Drawing(layout, "owner", bits, max(bits, _REGISTER), title)
-    return _Drawing(layout, "address", bits, None, title)
+        return _Drawing(layout, "owner", bits, max(bits, _REGISTER), names, title)
+    return _Drawing(layout, "address", bits, None, names, title)
 
 
 def _meant(found: dict[str, HardwareOperand], name: str) -> HardwareOperand:
