@@ -162,7 +162,7 @@ createpolicy = instruction(
         "offset": source("u64", immediate=False),
         "primary_size": source("u32", limit="total_size"),
         "total_size": source("u32"),
-        "fraction": source("f32"),
+        "fraction": source("f32", fraction=True),
         "access_property": source("u64"),
     },
     since=(Since("7.4", "sm_80+"), Since("9.4", "sm_100+", when=".fabric")),

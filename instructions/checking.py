@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+from ptxgen.instructions.constants import allowed_values, constant_problem, has_constants, held
 from ptxgen.instructions.demands import rule_of
 from ptxgen.instructions.errors import InstructionError
 from ptxgen.instructions.grammar import Slot, broken_rules
@@ -15,7 +16,7 @@ from ptxgen.instructions.registry import Match, lookup
 from ptxgen.instructions.special import SPECIAL, SpecialRegister, is_special, special_register
 from ptxgen.instructions.types import Type
 
-__all__ = ["NAMED", "NO_SPACE", "SETTINGS", "Checked", "Given", "allowed_values", "check", "check_as", "fits", "has_constants"]
+__all__ = ["NAMED", "NO_SPACE", "SETTINGS", "Checked", "Given", "check", "check_as", "fits"]
 
 NAMED = {
     "label": "a label",
@@ -273,7 +274,7 @@ def _check_form(
             marked = "" if contract is None else mark_problem(slot, contract, part)
             problem = marked or ("" if contract is None else _operand_problem(match, contract, part, slot.bracket and part is one))
             if part.value is not None and contract is not None:
-                constants[name] = _held(match, contract, part.value)
+                constants[name] = held(match, contract, part.value)
             if problem:
                 assert contract is not None
                 rule, section = (MARK_RULE, entry.section) if marked else rule_of(match, contract, part)
@@ -390,7 +391,7 @@ def _vector_problem(match: Match, contract: Operand, one: Given, count: int) -> 
         problem = mark_problem(NO_MARKS, contract, item) or _scalar_problem(match, contract, item, index)
         if problem:
             return problem
-    types = [item.type for item in one.items if item.type is not None]
+    types = [item.type for item in one.items[bool(contract.first) :] if item.type is not None]
     widths = dict.fromkeys(type.bits for type in types)
     if len(widths) > 1:
         return f"{one.text} holds registers of {' and '.join(map(str, widths))} bits where those of a vector are of one width"
@@ -421,7 +422,7 @@ def _scalar_problem(match: Match, contract: Operand, one: Given, index: int = 0)
         return f"{one.text[1:]} is .{one.type.name}, and only a predicate is negated with !" if wrong and one.type else ""
     demanded = match.type(contract.first if contract.first and index == 0 and match.count(contract.vector) > 1 else contract.type)
     if one.kind in ("int", "float"):
-        return _constant_problem(match, contract, one, demanded, index)
+        return constant_problem(match, contract, one, demanded, index)
     if one.kind == "symbol":
         return _symbol_problem(match, contract, one, demanded)
     if one.kind != "register":
@@ -481,12 +482,6 @@ def _space_problem(match: Match, contract: Operand, one: Given) -> str:
     return ""
 
 
-def _held(match: Match, contract: Operand, value: int) -> int:
-    """What an operand holds of a constant: an unsigned one its lowest bits (ISA 4.5.1)."""
-    demanded = match.type(contract.type) if contract.type else None
-    return value % (1 << demanded.bits) if demanded is not None and demanded.kind == "unsigned" else value
-
-
 def _list_problem(contract: Operand, one: Given) -> str:
     """Parentheses with registers and parameters, sinks among results, constants among arguments."""
     if one.kind != "list":
@@ -498,43 +493,6 @@ def _list_problem(contract: Operand, one: Given) -> str:
 
 def _is_vector_register(item: Given) -> bool:
     return item.kind == "vector" and not item.text.startswith("{")
-
-
-def _constant_problem(match: Match, contract: Operand, one: Given, demanded: Type, index: int) -> str:
-    if match.allows(contract.immediate) and not has_constants(demanded):
-        return f"the constant {one.text} is given where the instruction takes .{demanded.name}, a type that PTX has no constants of"
-    if not match.allows(contract.immediate):
-        return f"the constant {one.text} stands where the instruction takes a register"
-    if one.kind == "float" and not (demanded.is_float or demanded.kind == "bits"):
-        return f"the floating constant {one.text} is given where the instruction takes .{demanded.name}"
-    if one.kind == "float" and demanded.kind == "bits" and demanded.bits != _float_bits(one.text):
-        return f"the constant {one.text} has {_float_bits(one.text)} bits where the instruction takes .{demanded.name}"
-    if one.kind == "float" and contract.values is not None:
-        return f"the floating constant {one.text} is none of those that the instruction takes"
-    if one.kind == "int" and demanded.is_float:
-        return f"the integer constant {one.text} is given where the instruction takes .{demanded.name}"
-    allowed = allowed_values(contract, index)
-    if one.value is not None and allowed is not None and one.value not in allowed:
-        return f"the constant {one.text} is out of range"
-    return ""
-
-
-def allowed_values(contract: Operand, index: int) -> tuple[int, ...] | range | None:
-    """The constants that may stand for an operand, or for one element of a vector."""
-    values = contract.values
-    if isinstance(values, tuple) and isinstance(values[0], range):
-        values = values[index]
-    return values
-
-
-def _float_bits(text: str) -> int:
-    """The width of a floating constant: ``0f`` and eight digits are an .f32, everything else is an .f64 (ISA 4.5.2)."""
-    return 32 if text.lower().startswith("0f") else 64
-
-
-def has_constants(of: Type) -> bool:
-    """Whether a constant can stand for a value of a type: not for a packed one or a 16-bit float (ISA 4.5, "Constants")."""
-    return of.lanes == 1 and not (of.is_float and of.bits < 32)
 
 
 def legal_operand(match: Match, contract: Operand | None, name: str) -> str:
@@ -571,6 +529,8 @@ def legal_operand(match: Match, contract: Operand | None, name: str) -> str:
         what = f"a .{demanded.name} constant"
     elif match.allows(contract.immediate) and has_constants(demanded):
         what += ", or a constant"
+    if contract.fraction:
+        what += " (above 0, at most 1)"
     if contract.values is not None:
         shown = [_shown(values) for index in range(count) if (values := allowed_values(contract, index)) is not None]
         what += f" ({'; '.join(dict.fromkeys(shown))})"

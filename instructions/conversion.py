@@ -225,7 +225,7 @@ cvt_narrow = instruction(
         Rule("only .s2f6x2 takes a scale for each element", when=".scaled::n2::ue8m0", need=".dtype in .s2f6x2"),
     ),
     since=(
-        Since("8.1", "sm_89+", when=".dtype in .e4m3x2 .e5m2x2"),
+        Since("8.1", "sm_89+", when=".dtype in .e4m3x2 .e5m2x2", sooner=("7.8", "sm_90+")),
         Since("8.6", _NARROW, when=".dtype in .e2m3x2 .e3m2x2 .e2m1x2"),
         Since("9.1", when=".dtype in .e2m3x2 .e3m2x2 .e2m1x2 and .halves"),
         Since("9.1", _NARROW, when=".halves in .bf16x2"),
@@ -260,7 +260,7 @@ cvt_widen = instruction(
     operands={"d": out(".type"), "a": source(".atype", immediate=False), "scale": source("ue8m0x2", immediate=False)},
     rules=(Rule(".s2f6x2 becomes .bf16x2", when=".atype in .s2f6x2", need="not .f16x2"),),
     since=(
-        Since("8.1", "sm_89+", when=".atype in .e4m3x2 .e5m2x2"),
+        Since("8.1", "sm_89+", when=".atype in .e4m3x2 .e5m2x2", sooner=("7.8", "sm_90+")),
         Since("8.6", _NARROW, when=".atype in .e2m3x2 .e3m2x2 .e2m1x2"),
         Since("9.2", _NARROW, when=".bf16x2 and not .atype in .s2f6x2"),
         Since("9.1", _FIXED_POINT, when=".atype in .s2f6x2"),

@@ -91,6 +91,8 @@ class Operand:
         For an address: the state space in which it lies where it is generic.
     named : bool
         For an address: whether it may begin with the name of a variable instead of a register.
+    fraction : bool
+        Whether a constant must be above 0 and at most 1.
     padded : int
         The length to which a vector may be padded: what stands behind the elements that are needed is ignored.
     holds : str
@@ -108,7 +110,8 @@ class Operand:
     """
 
     __slots__ = (
-        "align", "blocks", "braceable", "braced", "exact", "first", "holds", "immediate", "kind", "lanes", "limit", "named", "negatable",
+        "align", "blocks", "braceable", "braced", "exact", "first", "fraction", "holds", "immediate", "kind", "lanes", "limit", "named",
+        "negatable",
         "padded", "role", "selector", "sink", "space", "special", "symbol", "type", "values", "vector", "wider", "within",
     )  # fmt: skip
 
@@ -139,6 +142,7 @@ class Operand:
         lanes: bool = False,
         blocks: bool = False,
         padded: int = 0,
+        fraction: bool = False,
     ) -> None:
         self.kind = kind
         self.role = role
@@ -164,6 +168,7 @@ class Operand:
         self.blocks = blocks
         self.first = first
         self.named = named
+        self.fraction = fraction
         self.padded = padded
 
 
@@ -202,11 +207,13 @@ def source(
     selector: str = "",
     first: str = "",
     padded: int = 0,
+    fraction: bool = False,
 ) -> Operand:
     """A source register or, unless `immediate` is False, a constant; with `symbol` also a name (of `space`)."""
     return Operand(
         "register", "in", type, vector, immediate, wider, values, space, sink=sink, exact=exact, symbol=symbol, special=special,
         braced=braced, braceable=braceable, limit=limit, lanes=lanes, blocks=blocks, selector=selector, first=first, padded=padded,
+        fraction=fraction,
     )  # fmt: skip
 
 
@@ -271,14 +278,16 @@ class Since:
     """Where `when` holds, the PTX version is at least `ptx` and the target is in `targets` (see `targets.target_set`).
 
     `when` may name an operand that stands in every operand list of its syntax line: it holds for the lines that have it.
+    `sooner` is an earlier version with the targets that have it from then on.
     """
 
-    __slots__ = ("ptx", "targets", "when")
+    __slots__ = ("ptx", "sooner", "targets", "when")
 
-    def __init__(self, ptx: str = "1.0", targets: str = "all", *, when: str = "") -> None:
+    def __init__(self, ptx: str = "1.0", targets: str = "all", *, when: str = "", sooner: tuple[str, str] | None = None) -> None:
         self.ptx = ptx
         self.targets = targets
         self.when = when
+        self.sooner = sooner
 
 
 class Entry:

@@ -14,7 +14,7 @@ from ptxgen.instructions.grammar import Bindings, Choice, Condition, Element, Fo
 from ptxgen.instructions.language import Entry
 from ptxgen.instructions.targets import FIRST_VERSION, Version, target_set
 
-__all__ = ["Readings", "availability"]
+__all__ = ["Readings", "availability", "version_on"]
 
 Bound = dict[str, Union[str, bool]]
 Reading = tuple[Form, Bound]
@@ -312,3 +312,11 @@ def availability(form: Form, bindings: Bindings) -> tuple[Version, frozenset[str
         known = gates.known[key] = version, targets
     gates.last = bindings, known
     return known
+
+
+def version_on(form: Form, bindings: Bindings, target: str) -> Version:
+    """The first PTX version of a variant on one target."""
+    given = {**bindings, **dict.fromkeys(form.required, True)}
+    holding = (one for one in form.entry.since if condition(one.when).holds(given))
+    versions = (one.sooner[0] if one.sooner and target in target_set(one.sooner[1]) else one.ptx for one in holding)
+    return max(map(parse_version, versions), default=(1, 0))

@@ -21,7 +21,7 @@ from ptxgen.instructions.grammar import (
     type_expression,
 )
 from ptxgen.instructions.language import Entry
-from ptxgen.instructions.matching import Readings, availability
+from ptxgen.instructions.matching import Readings, availability, version_on
 from ptxgen.instructions.targets import Version
 from ptxgen.instructions.types import TYPES, Type
 
@@ -144,6 +144,12 @@ class Match:
         self.entry = form.entry
         self.bindings = bindings
         self.version, self.targets = availability(form, bindings)
+
+    def version_on(self, target: str | None) -> Version:
+        """The first PTX version on one target, which may be an earlier one than on the others."""
+        if target is None or not any(one.sooner for one in self.entry.since):
+            return self.version
+        return version_on(self.form, self.bindings, target)
 
     def type(self, expression: str = ".type") -> Type:
         """The type that a type expression of the contract means here."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from ptxgen.instructions.checking import Given, allowed_values, has_constants
+from ptxgen.instructions.checking import Given
+from ptxgen.instructions.constants import allowed_values, has_constants
 from ptxgen.instructions.grammar import Slot
 from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ptxgen.instructions.checking import allowed_values, has_constants
+from ptxgen.instructions.constants import allowed_values, has_constants
 from ptxgen.instructions.grammar import Slot, broken_rules
 from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match

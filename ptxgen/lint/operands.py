@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ptxgen import ir
-from ptxgen.instructions.checking import allowed_values
+from ptxgen.instructions.constants import allowed_values
 from ptxgen.instructions.language import Operand
 from ptxgen.instructions.registry import Match
 from ptxgen.lint.context import Context

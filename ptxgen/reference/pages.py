@@ -161,7 +161,8 @@ def _availability(entry: Entry) -> Iterator[str]:
     for since in entry.since:
         where = f" where `{since.when}`" if since.when else ""
         targets = "" if since.targets == "all" else f", on {spelled(target_set(since.targets))}"
-        yield f"- from PTX {since.ptx}{targets}{where}"
+        sooner = f" (PTX {since.sooner[0]} on {spelled(target_set(since.sooner[1]))})" if since.sooner else ""
+        yield f"- from PTX {since.ptx}{targets}{sooner}{where}"
     if not entry.since:
         yield "- from PTX 1.0, on all targets"
 

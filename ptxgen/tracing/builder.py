@@ -251,6 +251,7 @@ class Builder:
         self.values: dict[Symbol, Value] = {}
         self.thread_arrays: dict[Symbol, np.ndarray] = {}
         self.wrapping: dict[Symbol, Expr] = {}  # what symbols would be exactly, if it did not wrap
+        self.remainders: dict[Symbol, tuple[Expr, Expr]] = {}  # dividends and divisors of remainders whose divisor may be 0
         self.mutable: list[Any] = []  # registers of px.reg that can be written here
         self.tiles: list[Any] = []  # register tiles
         self.loops: list[Any] = []  # traced loops that are open, innermost last
@@ -427,7 +428,7 @@ class Builder:
                 example=f"this one needs {spelled(match.targets)}; those before it {spelled(self.targets)}",
             )
         self.targets = both
-        self.version = max(self.version, match.version)
+        self.version = max(self.version, match.version_on(self.target))
         check_blocks(self.cluster, checked)
 
     def lowest(self) -> tuple[Version, str]:

@@ -268,7 +268,7 @@ class _Verifier:
                 self._require(special.version, special.targets, special.name, special.section)
 
     def _available(self, match: Match) -> None:
-        self._require(match.version, match.targets, match.opcode, match.entry.section)
+        self._require(match.version_on(self._target), match.targets, match.opcode, match.entry.section)
 
     def _require(self, version: Version, targets: frozenset[str], what: str, section: str) -> None:
         if version > self._version:

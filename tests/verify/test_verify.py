@@ -57,6 +57,14 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
     "a variable in another space": (".shared .b32 s;", ".reg .b32 b; ld.global.b32 b, [s];", ["illegal-operand"]),
     "a constant without its space": (".const .b32 c;", ".reg .b32 b; ld.b32 b, [c];", ["illegal-operand"]),
     "global and shared without their space": (".global .b32 g; .shared .b32 s;", ".reg .b32 b; ld.b32 b, [g]; st.b32 [s], b;", []),
+    "a layer beside coordinates": (
+        "", ".reg .u32 l; .reg .f32 x, a, b, c, d; .reg .b64 t; tex.a1d.v4.f32.f32 {a, b, c, d}, [t, {l, x}];", []
+    ),
+    "a part of the accesses": ("", ".reg .b64 p; createpolicy.fractional.L2::evict_first.b64 p, 0.5;", []),
+    "more than all accesses": ("", ".reg .b64 p; createpolicy.fractional.L2::evict_first.b64 p, 1.5;", ["illegal-operand"]),
+    "more bytes than 2**63, in 32 bits": (
+        "", ".reg .b64 p, a; createpolicy.range.L2::evict_first.b64 p, [a], 1, 9223372036854775808;", ["illegal-operand"]
+    ),
     "a component of a vector of two": ("", ".reg .v2 .f32 v; .reg .f32 f; mov.f32 f, v.y;", []),
     "a part of a register": ("", ".reg .b32 r; mov.b32 r, 1; vadd.u32.u32.s32 r.h1, -r, r.b3, r;", ["illegal-operand"]),
     "parts of registers": ("", ".reg .b32 r; mov.b32 r, 1; vadd.u32.u32.s32 r.h1, r, r.b3, r; vmad.s32.u32.u32 r, r.b0, -r.h1, r;", []),
@@ -136,6 +144,9 @@ def test_ptxas_is_of_the_same_opinion() -> None:
 @pytest.mark.parametrize(
     "version, target, body, expected",
     [
+        ("7.8", "sm_90", "cvt.rn.f16x2.e4m3x2 %r1, %rs1;", []),
+        ("8.0", "sm_89", "cvt.rn.f16x2.e4m3x2 %r1, %rs1;", ["version"]),
+        ("8.1", "sm_89", "cvt.rn.f16x2.e4m3x2 %r1, %rs1;", []),
         ("7.8", "sm_90", "mov.u32 %r1, %clusterid.x;", []),
         ("7.0", "sm_80", "mov.u32 %r1, %clusterid.x;", ["version", "target"]),
         ("7.8", "sm_80", "mov.u32 %r1, %clusterid.x;", ["target"]),
@@ -147,7 +158,7 @@ def test_ptxas_is_of_the_same_opinion() -> None:
     ],
 )
 def test_versions_and_targets(version: str, target: str, body: str, expected: list[str]) -> None:
-    text = _text("", ".reg .b32 %r<8>; .reg .b64 %rd<2>;\n" + body, version, target)
+    text = _text("", ".reg .b16 %rs<2>; .reg .b32 %r<8>; .reg .b64 %rd<2>;\n" + body, version, target)
     assert [problem.id for problem in _errors(text)] == expected
     if find_tool("ptxas") is not None and target != "sm_91":
         (verdict,) = check_many([text], target.replace("sm_", "compute_"))
