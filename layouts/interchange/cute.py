@@ -6,15 +6,14 @@ CuTe is a logical dimension here, and what is nested in it stands in opposite or
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Union
+from collections.abc import Callable, Sequence
+from typing import Any, Union
 
 from ptxgen.layouts.axes import AxisTerm, m
 from ptxgen.layouts.dims import Dim, Dims
 from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.expr import Expr, Scalar, Symbol, as_scalar
-from ptxgen.layouts.interchange.scanner import Scanner
+from ptxgen.layouts.interchange.cute_text import Node, Read, flat, node_of, read_cute
 from ptxgen.layouts.interchange.widths import byte_swizzle, check_bits, element_swizzle, in_elements
 from ptxgen.layouts.layout import Layout
 from ptxgen.layouts.spec import Shard, as_extent
@@ -23,14 +22,6 @@ from ptxgen.layouts.units import check_granule
 
 IntTuple = Union[int, Expr, Symbol, Sequence[Any]]
 """A number or a tuple of IntTuples."""
-
-_WHAT = "CuTe layout"
-_SWIZZLE = re.compile(r"(Sw|S|Swizzle)\s*<\s*(-?\d+)\s*,\s*(-?\d+)\s*,\s*(-?\d+)\s*>")
-_SWIZZLE_OPENS = re.compile(r"(Sw|S|Swizzle)\s*<")
-_POINTER = re.compile(r"smem_ptr\s*\[\s*(\d+)b\s*\]\s*\([^()]*\)")
-_NUMBER = re.compile(r"_?(\d+)")
-_NAME = re.compile(r"[A-Za-z]\w*")
-_THEN = re.compile(r"o\b")
 
 
 def from_cute(shape: str | IntTuple, stride: IntTuple | None = None, *, bits: int | None = None, **names: int | Expr | Symbol) -> Layout:
@@ -42,7 +33,8 @@ def from_cute(shape: str | IntTuple, stride: IntTuple | None = None, *, bits: in
     Parameters
     ----------
     shape
-        A text, or CuTe's shape as a number or nested tuple. `_8` is `8`. A shape without strides is compact and column-major.
+        A text, or CuTe's shape as a number or nested tuple. `_8` is `8`. A shape without strides is compact and column-major. The text
+        may be C++: `Layout<Shape<_8,_4>, Stride<_4,_1>>`, `make_layout(make_shape(8, Int<4>{}), LayoutRight{})`.
     stride
         The strides, nested like the shape; not with a text.
     bits
@@ -64,12 +56,12 @@ def from_cute(shape: str | IntTuple, stride: IntTuple | None = None, *, bits: in
     if isinstance(shape, str):
         if stride is not None:
             raise LayoutError("a text says its strides itself; give shape and stride as tuples")
-        read = _Reader(shape, names).layout()
+        read = read_cute(shape, names)
     else:
-        read = _Read(node_of(shape), None if stride is None else node_of(stride), None, 0, None)
+        read = Read(node_of(shape), None if stride is None else node_of(stride))
     if bits is not None:
         check_bits(bits, "")
-    dims = [outermost_first(mode) for mode in modes_of(read.shape, read.stride, read.fail)]
+    dims = [outermost_first(mode) for mode in modes_of(read)]
     layout = Layout(Shard(tuple(dims)), offset=read.offset, swizzle=_imported(read, bits))
     width = read.pointer or bits
     if layout.swizzle is not None and width is not None:
@@ -77,7 +69,7 @@ def from_cute(shape: str | IntTuple, stride: IntTuple | None = None, *, bits: in
     return layout
 
 
-def _imported(read: _Read, bits: int | None) -> Swizzle | None:
+def _imported(read: Read, bits: int | None) -> Swizzle | None:
     if read.swizzle is None:
         return None
     name = "Sw<{},{},{}>".format(*read.swizzle)
@@ -91,48 +83,23 @@ def _imported(read: _Read, bits: int | None) -> Swizzle | None:
     return byte_swizzle(count, base, shift, 8, name)
 
 
-# --- nested numbers -------------------------------------------------------------------------------------------------------
+# --- modes ----------------------------------------------------------------------------------------------------------------
 
-
-class Node(NamedTuple):
-    """A number or a tuple of nodes, and where it stands in a text."""
-
-    value: Scalar | tuple[Any, ...]
-    column: int = 0
-
-    def __str__(self) -> str:
-        if not isinstance(self.value, tuple):
-            return str(self.value)
-        return f"({','.join(map(str, self.value))})"
-
-
+_Modes = list[list[tuple[Scalar, Scalar]]]
 _Fail = Callable[[str, int], LayoutError]
 
 
-def node_of(value: object) -> Node:
-    """A number or nested tuple as nodes."""
-    if isinstance(value, (tuple, list)):
-        return Node(tuple(node_of(part) for part in value))
-    return Node(as_scalar(value, "a number of a CuTe layout"))
-
-
-def flat(node: Node) -> list[Scalar]:
-    """The numbers in a node, the fastest first."""
-    if isinstance(node.value, tuple):
-        return [number for part in node.value for number in flat(part)]
-    return [node.value]
-
-
-def modes_of(shape: Node, stride: Node | None, fail: _Fail) -> list[list[tuple[Scalar, Scalar]]]:
+def modes_of(read: Read) -> _Modes:
     """For each outermost mode its (extent, stride) as one flat list, the fastest first."""
+    shape, stride = read.shape, read.stride
     outer = shape if isinstance(shape.value, tuple) else Node((shape,), shape.column)
     assert isinstance(outer.value, tuple)
     if stride is None:
-        return _compact(outer.value, fail)
+        return _compact(outer.value, read)
     if isinstance(shape.value, tuple) != isinstance(stride.value, tuple):
-        raise fail(f"the stride {stride} against the extent {shape}; nest both alike", stride.column)
+        raise read.fail(f"the stride {stride} against the extent {shape}; nest both alike", stride.column)
     strides = stride.value if isinstance(stride.value, tuple) else (stride,)
-    return [list(zip(*pair)) for pair in _congruent(outer, Node(strides, stride.column), fail)]
+    return [list(zip(*pair)) for pair in _congruent(outer, Node(strides, stride.column), read.fail)]
 
 
 def _congruent(shape: Node, stride: Node, fail: _Fail) -> list[tuple[list[Scalar], list[Scalar]]]:
@@ -157,127 +124,23 @@ def _extent(number: Scalar, node: Node, fail: _Fail) -> Scalar:
         raise fail(str(problem), node.column) from None
 
 
-def _compact(modes: tuple[Node, ...], fail: _Fail) -> list[list[tuple[Scalar, Scalar]]]:
-    """Strides that count the elements of all modes from the left."""
-    found = []
+def _compact(modes: tuple[Node, ...], read: Read) -> _Modes:
+    """Strides that count the elements of all modes, without regard to their nesting."""
+    found: _Modes = []
     stride: Scalar = 1
-    for mode in modes:
+    step = -1 if read.from_right else 1
+    for mode in modes[::step]:
         part = []
-        for extent in flat(mode):
-            part.append((_extent(extent, mode, fail), stride))
+        for extent in flat(mode)[::step]:
+            part.append((_extent(extent, mode, read.fail), stride))
             stride = as_scalar(Expr.of(stride) * extent, "a stride")
-        found.append(part)
-    return found
+        found.append(part[::step])
+    return found[::step]
 
 
 def outermost_first(mode: Sequence[tuple[Scalar, Scalar]]) -> Dims:
     """A mode's flat list as a logical dimension of ptxgen."""
     return tuple((extent, AxisTerm.of(stride)) for extent, stride in reversed(mode))
-
-
-# --- texts ----------------------------------------------------------------------------------------------------------------
-
-
-class _Read(NamedTuple):
-    shape: Node
-    stride: Node | None
-    swizzle: tuple[int, int, int] | None
-    offset: Scalar
-    pointer: int | None  #: bits of what a swizzled pointer points to
-    text: str | None = None
-
-    def fail(self, why: str, at: int) -> LayoutError:
-        if self.text is not None:
-            return Scanner(self.text, _WHAT).fail(why, at)
-        return LayoutError(f"shape {self.shape} and stride {self.stride or 'compact'} are no CuTe layout: {why}")
-
-
-class _Reader:
-    """A recursive descent over one text."""
-
-    def __init__(self, text: str, names: Mapping[str, object]) -> None:
-        self.scan = Scanner(text, _WHAT)
-        self.names = {name: as_scalar(value, name) for name, value in names.items()}
-
-    def layout(self) -> _Read:
-        scan = self.scan
-        swizzle, offset, pointer = self.prefix()
-        shape = self.nested()
-        if swizzle is not None and pointer is None and scan.match(_THEN):
-            if isinstance(shape.value, tuple):
-                raise scan.fail(f"the offset behind a swizzle is a number, not {shape}", shape.column)
-            offset, shape = shape.value, self.nested()
-        stride = self.nested() if scan.take(":") else None
-        scan.end()
-        return _Read(shape, stride, swizzle, offset, pointer, scan.text)
-
-    def prefix(self) -> tuple[tuple[int, int, int] | None, Scalar, int | None]:
-        """`Sw<3,4,3> o` and perhaps `smem_ptr[16b](unset) o`."""
-        scan = self.scan
-        found = scan.match(_SWIZZLE)
-        if found is None:
-            if scan.match(_SWIZZLE_OPENS):
-                raise scan.fail("a swizzle is written Sw<B,M,S> with three numbers", 0)
-            return None, 0, None
-        self.then()
-        count, base, shift = map(int, found.groups()[1:])
-        pointer = scan.match(_POINTER)
-        if pointer is not None:
-            self.then()
-        return (count, base, shift), 0, int(pointer[1]) if pointer else None
-
-    def then(self) -> None:
-        if not self.scan.match(_THEN):
-            raise self.scan.fail(f"expected 'o' between the parts of a composed layout, found {self.scan.found}")
-
-    def nested(self) -> Node:
-        at = self.scan.place
-        if not self.scan.take("("):
-            return Node(self.number(), at)
-        parts: list[Node] = []
-        while not self.scan.take(")"):
-            if parts:
-                self.scan.expect(",")
-                if self.scan.take(")"):  # (8,)
-                    break
-            parts.append(self.nested())
-        return Node(tuple(parts), at)
-
-    def number(self) -> Scalar:
-        """A sum of products of integers and names."""
-        total = Expr.of(self.product())
-        while True:
-            if self.scan.take("+"):
-                total = total + self.product()
-            elif self.scan.take("-"):
-                total = total - self.product()
-            else:
-                return as_scalar(total, "a number")
-
-    def product(self) -> Scalar:
-        value = Expr.of(self.factor())
-        while self.scan.take("*"):
-            value = value * self.factor()
-        return as_scalar(value, "a number")
-
-    def factor(self) -> Scalar:
-        scan, at = self.scan, self.scan.place
-        if scan.take("-"):
-            return as_scalar(-Expr.of(self.factor()), "a number")
-        digits = scan.match(_NUMBER)
-        if digits:
-            if scan.take("@"):
-                raise scan.fail("a stride on a coordinate (1@0) maps to coordinates of a tensor (TMA), not to memory", at)
-            return int(digits[1])
-        name = scan.match(_NAME)
-        if name:
-            if name[0] not in self.names:
-                known = ", ".join(self.names) or "none"
-                raise scan.fail(f"the name {name[0]} has no value here (given: {known})", at)
-            return self.names[name[0]]
-        if scan.take("?"):
-            raise scan.fail("? is a number that only the run knows: write a name and give it a Symbol", at)
-        raise scan.fail(f"expected a number or '(', found {scan.found}")
 
 
 # --- writing --------------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 
 from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.interchange.encodings import Blocked, DotOperand, Encoding, Linear, NvidiaMma, Slice
+from ptxgen.layouts.interchange.gluon import looks_like_gluon, read_gluon
 from ptxgen.layouts.interchange.linear import Basis, LinearLayout
 from ptxgen.layouts.interchange.mlir import Attribute, read_attribute
 from ptxgen.layouts.interchange.shared_encodings import NvmmaShared, PaddedShared, SharedLinear, SwizzledShared, padded_of
@@ -38,7 +39,7 @@ def from_triton(encoding: str | Encoding | LinearLayout, shape: Sequence[int] | 
     Parameters
     ----------
     encoding
-        The text of an attribute, `#ttg.blocked<{...}>`, an Encoding, or a LinearLayout.
+        A text as `read_encoding` takes it, an Encoding, or a LinearLayout.
     shape
         Extents of the tile, powers of two. A LinearLayout knows its own.
     bits
@@ -70,14 +71,19 @@ def from_triton(encoding: str | Encoding | LinearLayout, shape: Sequence[int] | 
 
 
 def read_encoding(text: str) -> Encoding:
-    """The encoding that the text of an attribute names; `str(read_encoding(text))` is the text as Triton prints it.
+    """The encoding that a text names; `str(read_encoding(text))` is the attribute as Triton prints it.
+
+    Parameters
+    ----------
+    text
+        An attribute, `#ttg.blocked<{...}>`, or a layout as Gluon writes and prints it, `gl.BlockedLayout(size_per_thread=[2, 4], ...)`.
 
     Raises
     ------
     LayoutError
         For anything else, with the column of the fault.
     """
-    return _encoding(read_attribute(text))
+    return read_gluon(text) if looks_like_gluon(text) else _encoding(read_attribute(text))
 
 
 # For each kind: its class, and the attribute's fields with the class' names for them. Those in brackets may be missing.

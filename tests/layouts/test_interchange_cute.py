@@ -42,7 +42,7 @@ def coordinates(shape):
     return itertools.product(*(range(size(mode)) for mode in modes))
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(cute_layouts(), st.booleans())
 def test_a_layout_has_the_index_that_cute_computes(cute, static):
     shape, stride = cute
@@ -54,7 +54,7 @@ def test_a_layout_has_the_index_that_cute_computes(cute, static):
         assert layout(*place)[m] == index(place, whole, steps)
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(nested(st.sampled_from([1, 2, 3, 4, 5])).filter(lambda shape: size(shape) <= 120))
 def test_a_shape_alone_counts_its_elements_from_the_left(shape):
     layout = from_cute(text_of(shape, False))
@@ -64,7 +64,7 @@ def test_a_shape_alone_counts_its_elements_from_the_left(shape):
         assert layout(*place)[m] == sum(c * math.prod(modes[:k]) for k, c in enumerate(place))
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(cute_layouts(), st.integers(-9, 60))
 def test_what_is_written_is_read_back_as_it_was(cute, offset):
     layout = from_cute(*cute) + offset
@@ -78,7 +78,7 @@ def test_what_is_written_is_read_back_as_it_was(cute, offset):
 swizzles = st.tuples(st.integers(1, 3), st.integers(0, 5), st.integers(0, 3)).map(lambda s: (s[0], s[1], s[0] + s[2]))
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(cute_layouts(0, 64), swizzles, st.sampled_from([4, 8, 16, 32, 64]), st.integers(0, 70))
 def test_a_swizzle_of_indices_moves_elements(cute, swizzle, bits, offset):
     shape, stride = cute
@@ -96,7 +96,7 @@ def test_a_swizzle_of_indices_moves_elements(cute, swizzle, bits, offset):
     assert from_cute(to_cute(bound, bits=bits), bits=bits).spelling == layout.spelling
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(cute_layouts(0, 64), swizzles, st.sampled_from([8, 16, 32]))
 def test_a_swizzle_behind_a_pointer_moves_bytes(cute, swizzle, bits):
     shape, stride = cute
@@ -170,6 +170,24 @@ def test_both_ways_to_write_a_swizzle_are_one_layout():
     assert from_cute("Sw<0,4,3> o 0 o 8:1") == from_cute("8:1")
 
 
+@pytest.mark.parametrize(
+    "text, printed",
+    [
+        ("Layout<Shape <Shape < _4, _8>, _2>, Stride<Stride<_32, _1>, _16>>", "((4,8),2):((32,1),16)"),
+        ("Layout<Shape<_8,_4>>{}", "(8,4):(1,8)"),
+        ("Layout<_128,_1>", "128:1"),
+        ("make_layout(Int<8>{})", "8:1"),
+        ("make_layout(make_shape (Int< 2>{},4), make_stride(Int<12>{},_1{}))", "(2,4):(12,1)"),
+        ("make_layout(make_shape(2,make_shape(2,2)), LayoutRight{})", "(2,(2,2)):(4,(2,1))"),
+        ("make_layout(make_shape(2,make_shape(2,2)), LayoutLeft{})", "(2,(2,2)):(1,(2,4))"),
+        ("Sw<3,3,3> o 0 o Layout<Shape<_8,_64>,Stride<_64,_1>>", "Sw<3,3,3> o 0 o (8,64):(64,1)"),
+        ("Swizzle<3,4,3> o smem_ptr[16b](unset) o Layout<Shape<_8,_64>,Stride<_64,_1>>", "Sw<3,3,3> o 0 o (8,64):(64,1)"),
+    ],
+)
+def test_cpp(text, printed):
+    assert to_cute(from_cute(text, bits=16), bits=16) == printed
+
+
 READ = "can't read the CuTe layout"
 
 
@@ -193,6 +211,9 @@ READ = "can't read the CuTe layout"
         (("Sw<3,4,3> 8:1",), f"{READ} 'Sw<3,4,3> 8:1': column 11: expected 'o' between the parts of a composed layout, found '8'"),
         (("Sw<3,4,3> o (1,2) o 8:1",), f"{READ} 'Sw<3,4,3> o (1,2) o 8:1': column 13: the offset behind a swizzle is a number, not (1,2)"),
         (("Sw<3,4,3> o 0 o 8:1",), "Sw<3,4,3> acts on the indices of elements; say how wide an element is: bits=16"),
+        (("Layout<Shape<_8,_4>,Stride<_4,_1>",), f"{READ} 'Layout<Shape<_8,_4>,Stride<_4,_1>': column 34: expected '>', found the end"),
+        (("make_layout(make_shape(8,4), make_stride(4))",), f"{READ} 'make_layout(make_shape(8,4), make_stride(4))': column 30: "
+         "the strides (4) against the extents (8,4); there must be as many"),
         (("",), f"{READ} '': column 1: expected a number or '(', found the end"),
         (("8:1", 2), "a text says its strides itself; give shape and stride as tuples"),
         (((2, 4), (1, (2, 3))), "shape (2,4) and stride (1,(2,3)) are no CuTe layout: "
@@ -255,7 +276,7 @@ def test_layouts_that_cute_does_not_write(operation, message):
     assert str(error.value) == message
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(cute_layouts(0))
 def test_pycute_computes_the_same_indices(cute):
     pycute = pytest.importorskip("pycute", reason="pycute comes with nvidia-cutlass")

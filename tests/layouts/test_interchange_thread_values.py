@@ -58,7 +58,7 @@ def thread_values(draw):
     return tuple(tuple(e for e, _ in side) for side in modes), tuple(tuple(s for _, s in side) for side in modes), tile
 
 
-@settings(max_examples=60)
+@settings(max_examples=40, deadline=None)
 @given(thread_values())
 def test_elements_live_where_the_layout_sends_threads_and_values(tv):
     shape, stride, tile = tv
@@ -67,7 +67,7 @@ def test_elements_live_where_the_layout_sends_threads_and_values(tv):
     assert places(layout) == owners(shape, stride, tile)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40, deadline=None)
 @given(thread_values())
 def test_a_register_layout_is_written_and_read_back(tv):
     shape, stride, tile = tv
