@@ -70,10 +70,11 @@ _HOMES: dict[str, str] = {
     **dict.fromkeys(("PtxgenError", "LayoutError", "Impossible", "InstructionError", "TraceError"), "ptxgen.errors"),
     "LintError": "ptxgen.lint.switch",
     "EmulationError": "ptxgen.emulator",
+    **dict.fromkeys(("Surface", "Texture"), "ptxgen.emulator.images"),
     "ArgumentError": "ptxgen.runtime",
 }  # fmt: skip
 
-_MODULES = ("costs", "solve", "tile")
+_MODULES = ("costs", "solve", "testing", "tile")
 """Names that are modules of their own."""
 
 

@@ -2,6 +2,7 @@
 # ruff: noqa
 from ptxgen import costs as costs
 from ptxgen import solve as solve
+from ptxgen import testing as testing
 from ptxgen import tile as tile
 from ptxgen.emulator import EmulationError as EmulationError
 from ptxgen.errors import Impossible as Impossible

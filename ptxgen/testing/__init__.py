@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 from ptxgen.errors import PtxgenError
 
 if TYPE_CHECKING:
-    from ptxgen.testing.instructions import assembled, opcodes, operand_sets, statements
-    from ptxgen.testing.kernels.drawing import kernels
-    from ptxgen.testing.layouts import layouts, memory_layouts, register_layouts, shapes, swizzles
-    from ptxgen.testing.views import Steps, view_steps
+    from ptxgen.testing.drawn_instructions import module_of, opcodes, operand_sets, statements
+    from ptxgen.testing.drawn_layouts import layouts, memory_layouts, register_layouts, shapes, swizzles
+    from ptxgen.testing.drawn_views import Steps, view_steps
+    from ptxgen.testing.families.drawing import kernels
 
 __all__ = [
-    "Steps", "assembled", "kernels", "layouts", "memory_layouts", "opcodes", "operand_sets", "register_layouts", "shapes", "statements",
+    "Steps", "kernels", "layouts", "memory_layouts", "module_of", "opcodes", "operand_sets", "register_layouts", "shapes", "statements",
     "swizzles", "view_steps",
 ]  # fmt: skip
 
 _HOMES = {
-    **dict.fromkeys(("assembled", "opcodes", "operand_sets", "statements"), "instructions"),
-    **dict.fromkeys(("layouts", "memory_layouts", "register_layouts", "shapes", "swizzles"), "layouts"),
-    **dict.fromkeys(("Steps", "view_steps"), "views"),
-    "kernels": "kernels.drawing",
+    **dict.fromkeys(("module_of", "opcodes", "operand_sets", "statements"), "drawn_instructions"),
+    **dict.fromkeys(("layouts", "memory_layouts", "register_layouts", "shapes", "swizzles"), "drawn_layouts"),
+    **dict.fromkeys(("Steps", "view_steps"), "drawn_views"),
+    "kernels": "families.drawing",
 }
 
 

@@ -12,7 +12,7 @@ from typing import Union
 __all__ = ["Where", "here", "raised_at", "user_frame"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_USERS = (_PACKAGE + "demo.py", os.path.join(_PACKAGE, "testing", "kernels") + os.sep)  # users' programs that ship with the package
+_USERS = (_PACKAGE + "demo.py", os.path.join(_PACKAGE, "testing", "families") + os.sep)  # users' programs that ship with the package
 
 
 class Where:

@@ -69,7 +69,7 @@ NAMES = (
     "load_stride_16", "load_stride_33", "load_pairs_of_lanes", "load_stride_32_by_5_lanes", "load_bf16_column", "load_v2_by_20_lanes",
     "load_v2_pairs_at_2", "load_v4_stride_32", "load_v4_half_in_pairs", "store_v2_pairs", "store_v4_stride_36", "ldmatrix_x2",
     "ldmatrix_x4_swizzle_64B", "stmatrix_x4", "global_load_stride_9", "global_load_v4_halves_of_sectors", "global_store_from_word_1",
-    "global_bf16_column", "global_add", "warp_of_8_lanes", "cp_async_16_column", "cp_async_4_column", "transpose_swizzled",
+    "global_bf16_column", "global_add", "warp_of_8_lanes", "cp_async_16_ca_to_column", "cp_async_4_to_column", "transpose_swizzled",
 )  # fmt: skip
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 import ptxgen as px
 from ptxgen import S
-from ptxgen.testing.kernels.case import SPANS, SWIZZLES, Case, bits
-from ptxgen.testing.kernels.threads import GROUP_AXES, THREADS, Threads
+from ptxgen.testing.families.case import SPANS, SWIZZLES, Case, bits
+from ptxgen.testing.families.threads import GROUP_AXES, THREADS, Threads
 
 FIELDS = {
     "dtype": ["b32", "b8", "b16", "b64"],

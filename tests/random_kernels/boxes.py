@@ -8,7 +8,7 @@ import numpy as np
 
 import ptxgen as px
 from ptxgen import S
-from ptxgen.testing.kernels.case import SPANS, SWIZZLES, Case, Several
+from ptxgen.testing.families.case import SPANS, SWIZZLES, Case, Several
 from tests.random_kernels.shared import numpy_of
 
 FIELDS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import ptxgen as px
-from ptxgen.testing.kernels.case import Case, bits
+from ptxgen.testing.families.case import Case, bits
 
 FIELDS = {
     "dtype": ["b32", "b8", "b16", "b64"],

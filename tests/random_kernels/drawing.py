@@ -1,4 +1,4 @@
-"""Many different kernels from one seed, and simpler ones that fail as well; `ptxgen.testing.kernels` says what a drawn kernel is."""
+"""Many different kernels from one seed, and simpler ones that fail as well; `ptxgen.testing.families` says what a drawn kernel is."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 
-from ptxgen.testing.kernels.case import Several
-from ptxgen.testing.kernels.drawing import Drawn, kernels
+from ptxgen.testing.families.case import Several
+from ptxgen.testing.families.drawing import Drawn, kernels
 from tests.random_kernels.families import FAMILIES
 
 __all__ = ["Drawn", "draw", "kernels", "reduced", "simpler"]

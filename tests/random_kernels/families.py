@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ptxgen.testing.kernels.drawing import FAMILIES
+from ptxgen.testing.families.drawing import FAMILIES
 from tests.random_kernels import async_copies, boxes, bulk_copies, group_products, lanes, matrix_moves, warp_products
 
 __all__ = ["FAMILIES"]

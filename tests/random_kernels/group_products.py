@@ -8,7 +8,7 @@ import numpy as np
 
 import ptxgen as px
 from ptxgen import S, b16, b32, tid_in_wg
-from ptxgen.testing.kernels.case import SPANS, SWIZZLES, Case
+from ptxgen.testing.families.case import SPANS, SWIZZLES, Case
 from tests.random_kernels.shared import copy_in, numpy_of, product, small
 
 SHARED_BYTES = 200_000

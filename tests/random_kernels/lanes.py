@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import ptxgen as px
-from ptxgen.testing.kernels.case import Case, Several
+from ptxgen.testing.families.case import Case, Several
 
 SHUFFLES = ("idx", "up", "down", "bfly")
 VOTES = ("all", "any", "uni", "ballot", "not ballot")

@@ -8,7 +8,7 @@ import numpy as np
 
 import ptxgen as px
 from ptxgen import S, b16, b32, laneid, warpid, wid_in_wg
-from ptxgen.testing.kernels.case import SPANS, SWIZZLES, Case, bits
+from ptxgen.testing.families.case import SPANS, SWIZZLES, Case, bits
 from tests.random_kernels.shared import copy_in
 from tests.random_kernels.warp_products import PLACES
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ptxgen.errors import PtxgenError
-from ptxgen.testing.kernels.case import Case, difference
-from ptxgen.testing.kernels.drawing import Drawn
+from ptxgen.testing.families.case import Case, difference
+from ptxgen.testing.families.drawing import Drawn
 
 
 def disagreement(drawn: Drawn, gpu: bool = False) -> str | None:

@@ -1,4 +1,4 @@
-"""What the families of tensor cores and asynchronous copies share beyond `ptxgen.testing.kernels`."""
+"""What the families of tensor cores and asynchronous copies share beyond `ptxgen.testing.families`."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from ptxgen.assemble import AssemblyError
-from ptxgen.testing.kernels.case import difference
+from ptxgen.testing.families.case import difference
 from tests.random_kernels import workers
 from tests.random_kernels.drawing import Drawn, draw, kernels, reduced, simpler
 from tests.random_kernels.families import FAMILIES

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import ptxgen as px
-from ptxgen.testing.kernels.case import SPANS
+from ptxgen.testing.families.case import SPANS
 from tests.random_kernels import boxes, group_products, matrix_moves, warp_products
 
 

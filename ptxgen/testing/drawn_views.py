@@ -32,13 +32,11 @@ class Steps(NamedTuple):
                 view = getattr(view, name)(*argument)
         return view
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return "x" + "".join(
             f"[{', '.join(map(_index_text, argument))}]" if name == "index" else f".{name}({', '.join(map(str, argument))})"
             for name, argument in self.operations
         )
-
-    __repr__ = __str__
 
 
 def _index_text(index: Any) -> str:

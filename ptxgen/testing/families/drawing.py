@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from ptxgen.testing.kernels import copies, elements
-from ptxgen.testing.kernels.case import Case, Several
+from ptxgen.testing.families import copies, elements
+from ptxgen.testing.families.case import Case, Several
 
 __all__ = ["FAMILIES", "Drawn", "fields", "kernels"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 from hypothesis import strategies as st
@@ -12,12 +11,14 @@ from ptxgen.layouts.layout import Layout
 
 __all__ = ["layouts", "memory_layouts", "register_layouts", "shapes", "swizzles"]
 
-_Shapes = st.SearchStrategy[tuple[int, ...]]
 _Digit = tuple[int, int]
 """An axis of the shape, and an extent on it."""
 
+_LONGEST = 24  # so many times its least is an extent at most
 
-def shapes(*, min_axes: int = 1, max_axes: int = 3, max_elements: int = 256, multiple_of: int = 1) -> _Shapes:
+
+@st.composite
+def shapes(draw: Any, *, min_axes: int = 1, max_axes: int = 3, max_elements: int = 256, multiple_of: int = 1) -> tuple[int, ...]:
     """Shapes of tiles.
 
     Parameters
@@ -33,10 +34,16 @@ def shapes(*, min_axes: int = 1, max_axes: int = 3, max_elements: int = 256, mul
     strategy of tuple of int
         Shrinks to as few axes and elements as there may be.
     """
-    most = max(1, max_elements // multiple_of)
-    extents = st.integers(1, min(most, 24)).map(lambda extent: extent * multiple_of)
-    drawn = st.lists(extents, min_size=min_axes, max_size=max_axes)
-    return drawn.filter(lambda shape: prod(shape) <= max_elements).map(tuple)
+    axes = draw(st.integers(min_axes, max_axes))
+    room = max_elements // multiple_of**axes
+    if room < 1:
+        raise ValueError(f"{axes} axes of at least {multiple_of} elements are more than {max_elements} elements")
+    shape = []
+    for _ in range(axes):
+        extent = draw(st.integers(1, min(room, _LONGEST)))
+        room //= extent
+        shape.append(extent * multiple_of)
+    return tuple(shape)
 
 
 @st.composite

@@ -8,8 +8,8 @@ import numpy as np
 
 import ptxgen as px
 from ptxgen import b32
-from ptxgen.testing.kernels.case import Case, Several, bits
-from ptxgen.testing.kernels.threads import GROUP_AXES, THREADS, Threads
+from ptxgen.testing.families.case import Case, Several, bits
+from ptxgen.testing.families.threads import GROUP_AXES, THREADS, Threads
 
 TYPES = ["u32", "s32", "u64", "s64", "u16", "s16", "f32", "f64", "f16", "bf16", "f16x2", "bf16x2"]
 OPERATIONS = ["add", "sub", "mul", "min", "max", "fma", "and", "or", "xor", "neg", "abs", "select"]
