@@ -410,11 +410,11 @@ def _signed_interval(mono: Monomial) -> tuple[_Bound, _Bound]:
 _PROOF_DEPTH = 3
 
 
-def prove_nonnegative(expr: Scalar | Symbol, facts: Sequence[Scalar | Symbol] = ()) -> bool:
+def prove_nonnegative(expr: Scalar | Symbol, facts: Sequence[Scalar | Symbol] = (), depth: int = _PROOF_DEPTH) -> bool:
     """Whether `expr >= 0` follows from the symbols' ranges and from facts `f >= 0`.
 
     Sound and incomplete: True is a proof, False only says that none was found. The search subtracts non-negative
-    multiples of at most three facts, each chosen to cancel a term, and ends in interval arithmetic.
+    multiples of at most `depth` facts, each chosen to cancel a term, and ends in interval arithmetic.
     """
     if expr.__class__ is int:
         return expr >= 0
@@ -422,7 +422,7 @@ def prove_nonnegative(expr: Scalar | Symbol, facts: Sequence[Scalar | Symbol] = 
     if goal._interval()[0] >= 0:
         return True
     known = _related(goal, facts)
-    return bool(known) and not _refuted(goal, known) and _prove(goal, [_tighten(fact) for fact in known], _PROOF_DEPTH, {})
+    return bool(known) and not _refuted(goal, known) and _prove(goal, [_tighten(fact) for fact in known], depth, {})
 
 
 def _related(goal: Expr, facts: Sequence[Scalar | Symbol]) -> list[Expr]:

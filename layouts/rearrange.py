@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from ptxgen.layouts.layout import Layout
 
 _Groups = list[list[str]]
-_TOKEN = re.compile(r"\s*(?:([A-Za-z_]\w*|1)|(.))")
+_TOKEN = re.compile(r"\s*(?:([A-Za-z_]\w*|1|\.\.\.)|(.))")
+_REST, _MERGED = "...", "(...)"  # the dimensions that the left side does not name: each as it is; as parts of one, in parentheses
 
 
 class _Problem(Exception):
@@ -30,7 +31,7 @@ def rearrange(layout: Layout, pattern: str, sizes: Mapping[str, int]) -> Layout:
         how = pattern, *given.items()
         if how in layout._derived:
             return layout._derived[how]
-        left, right = parse_pattern(pattern)
+        left, right = _filled_up(*parse_pattern(pattern), layout.ndim)
         known = _sizes(left, layout.shape, given)
         parts: dict[str, Dims] = {}
         for group, dims, extent in zip(left, layout.dims, layout.shape):
@@ -50,7 +51,7 @@ def parse_pattern(pattern: str) -> tuple[_Groups, _Groups]:
     if len(sides) != 2:
         raise _Problem('a pattern has one "->" between its two sides')
     left, right = _parse_side(sides[0]), _parse_side(sides[1])
-    names = [[name for group in side for name in group] for side in (left, right)]
+    names = [[_REST if name == _MERGED else name for group in side for name in group] for side in (left, right)]
     for side in names:
         repeated = next((name for name in side if side.count(name) > 1), None)
         if repeated is not None:
@@ -62,23 +63,45 @@ def parse_pattern(pattern: str) -> tuple[_Groups, _Groups]:
     return left, right
 
 
+def _filled_up(left: _Groups, right: _Groups, ndim: int) -> tuple[_Groups, _Groups]:
+    """Both sides with a name for each dimension that ``...`` stands for: ``...0``, ``...1``."""
+    if any(_MERGED in group for group in left):
+        raise _Problem("... stands for whole dimensions: it is in no parentheses on the left side")
+    if [_REST] not in left:
+        return left, right
+    if len(left) - 1 > ndim:
+        raise _Problem(f"the left side names {len(left) - 1} dimensions beside ..., the layout has {ndim}")
+    rest = [f"{_REST}{number}" for number in range(ndim - len(left) + 1)]
+    at = left.index([_REST])
+    filled = [*left[:at], *([name] for name in rest), *left[at + 1 :]]
+    result: _Groups = []
+    for group in right:
+        if group == [_REST]:
+            result += [[name] for name in rest]
+        elif _MERGED in group:
+            at = group.index(_MERGED)
+            result.append([*group[:at], *rest, *group[at + 1 :]])
+        else:
+            result.append(group)
+    return filled, result
+
+
 def _parse_side(text: str) -> _Groups:
     groups: _Groups = []
     inside: list[str] | None = None
     for name, other in _TOKEN.findall(text.rstrip()):
         if name:
-            axes = [] if name == "1" else [name]
             if inside is None:
-                groups.append(axes)
-            else:
-                inside += axes
+                groups.append([] if name == "1" else [name])
+            elif name != "1":
+                inside.append(_MERGED if name == _REST else name)
         elif other == "(" and inside is None:
             inside = []
         elif other == ")" and inside is not None:
             groups.append(inside)
             inside = None
         else:
-            raise _Problem(f"unexpected {other!r} (names, 1, and one level of parentheses are understood)")
+            raise _Problem(f"unexpected {other!r} (names, 1, ... and one level of parentheses are understood)")
     if inside is not None:
         raise _Problem('a "(" is not closed')
     return groups

@@ -15,7 +15,7 @@ from ptxgen.tracing.builder import Value
 from ptxgen.tracing.literals import bounds
 from ptxgen.tracing.ranges import Bounds, Known
 
-__all__ = ["attach", "carry_out", "constant_of", "known_bits", "known_sum", "note_quotient", "note_threads"]
+__all__ = ["attach", "carry_out", "constant_of", "known_bits", "known_sum", "note_again", "note_quotient", "note_threads"]
 
 
 def attach(value: Value, known: Known) -> None:
@@ -80,6 +80,24 @@ def note_threads(op: str, made: Value, sources: Sequence[Value]) -> None:
     builder.thread_arrays[made.expr.symbols[0]] = exact
 
 
+def note_again(op: str, made: Value, sources: Sequence[Value]) -> bool:
+    """Whether the same was computed before of the same values, where that is visible; then the result is known by the symbol of then.
+
+    Otherwise it is remembered. Exact results need no such memory: equal ones have equal expressions.
+    """
+    own, builder = made.expr, made.builder
+    if own is None or len(own.symbols) != 1 or builder.values.get(own.symbols[0]) is not made:
+        return False
+    if any(one.expr is None or getattr(one, "mutable", False) for one in sources):
+        return False
+    first = builder.numbered(("again", op, made.type.name, *(one.expr for one in sources)), lambda: made)
+    if first is made:
+        return False
+    builder.wrapping.pop(own.symbols[0], None)
+    made.expr = first.expr
+    return True
+
+
 def note_quotient(op: str, made: Value, left: Value, right: Value) -> None:
     """Remember how a quotient or a remainder of non-negative integers lies to the dividend, where its expression does not say so."""
     a, b, result, builder = left.expr, right.expr, made.expr, made.builder
@@ -95,6 +113,8 @@ def note_quotient(op: str, made: Value, left: Value, right: Value) -> None:
         if ranges.limits(b, bounds(right.type))[0] > 0:  # by 0 PTX leaves the result open
             facts.append(a - result)
             facts.append(b - result - 1)
+        else:
+            builder.remainders[own[0]] = a, b
         return
     if op == "shr":
         if b.constant is None or b.constant >= left.type.bits:

@@ -21,7 +21,7 @@ from ptxgen.layouts.expr import Expr
 from ptxgen.tracing import mixed, ranges
 from ptxgen.tracing.builder import Builder, Region, Value
 from ptxgen.tracing.builder import given_register as _given_register
-from ptxgen.tracing.knowledge import attach, carry_out, constant_of, known_bits, known_sum, note_quotient, note_threads
+from ptxgen.tracing.knowledge import attach, carry_out, constant_of, known_bits, known_sum, note_again, note_quotient, note_threads
 from ptxgen.tracing.literals import bounds, is_number, literal, type_name
 from ptxgen.tracing.provenance import Where, here
 from ptxgen.tracing.ranges import Bounds, Known
@@ -361,8 +361,9 @@ def _operate(op: str, a: Scalar, b: Any, reflected: bool = False) -> Scalar:
         made.uniform = all(getattr(one, "uniform", False) for one in plan.sources)
         made.elected = op == "and" and any(one.elected for one in plan.sources)
     attach(made, carry_out(plan.known, plan.sources, plan.type))
-    note_threads(op, made, plan.sources)
-    note_quotient(op, made, *plan.sources)
+    if not note_again(op, made, plan.sources):
+        note_threads(op, made, plan.sources)
+        note_quotient(op, made, *plan.sources)
     return made
 
 

@@ -13,13 +13,13 @@ from ptxgen import ir
 from ptxgen.errors import LayoutError, TraceError
 from ptxgen.instructions.checking import Given
 from ptxgen.instructions.types import Type
-from ptxgen.layouts.expr import Expr, Scalar, Symbol, counterexample, prove_nonnegative
+from ptxgen.layouts.expr import Expr, Scalar, Symbol, counterexample
 from ptxgen.layouts.layout import Layout
 from ptxgen.tracing.builder import Builder, Value, active, register_class
+from ptxgen.tracing.inside import proved, refuted
 from ptxgen.tracing.literals import bounds
 from ptxgen.tracing.operatorless import operatorless
 from ptxgen.tracing.provenance import Where, here
-from ptxgen.tracing.ranges import fits
 
 if TYPE_CHECKING:
     from ptxgen.tracing.boxes import Box
@@ -401,24 +401,11 @@ class View:
         extent = self.layout.shape[axis]
         if isinstance(start, int) and isinstance(extent, int) and 0 <= start < extent - last:
             return
-        facts = self.builder.facts()
-        if not prove_nonnegative(start, facts) and not self._proved_otherwise(Expr.of(start), facts):
+        if not proved(self.builder, start):
             raise self._outside(axis, start, last, Expr.of(start), "at least 0")
         room = extent - (1 + last) - start
-        if not prove_nonnegative(room, facts) and not self._proved_otherwise(Expr.of(room), facts):
+        if not proved(self.builder, room):
             raise self._outside(axis, start, last, Expr.of(room), f"below {extent}")
-
-    def _proved_otherwise(self, goal: Expr, facts: Sequence[Expr]) -> bool:
-        """Whether a goal is >= 0 in every thread that comes here, or by facts about sums that, as is known by now, have not wrapped."""
-        values = self.builder.over_threads(goal)
-        if values is not None:
-            return bool((values[self.builder.active_threads()] >= 0).all())
-        exact = {
-            symbol: expr
-            for symbol, expr in self.builder.wrapping.items()
-            if any(symbol in fact.symbols for fact in facts) and fits(expr, bounds(self.builder.values[symbol].type), lambda: facts)
-        }
-        return bool(exact) and prove_nonnegative(goal, [fact.substitute(exact) for fact in facts])
 
     def _outside(self, axis: int, start: Scalar, last: int, goal: Expr, rule: str) -> TraceError:
         """The refusal of a part that is not proved to lie inside, with values of the runtime integers for which it does not."""
@@ -432,13 +419,13 @@ class View:
             return TraceError(f"{index} is not {rule}", where=here(), legal=f"starts {inside}" if last else f"indices {inside}")
         facts = self.builder.facts()
         launched = [Expr.of(one) - 1 for one in goal.symbols if one.lo == 0 and one.key == (tuple, ("dim", one.name))]
-        wrapped = self._wrapping(goal, [*facts, *launched])
+        wrapped = self._wrapping(goal, [*facts, *launched]) or self._wrapping(goal, facts)
         if wrapped is not None:
             return TraceError(
                 f"{index} is not proved to be {rule}", where=here(), why=wrapped,
                 legal=f"bound {start} as well: with px.if_(({start} < {extent}) & ...): ...",
             )  # fmt: skip
-        found = self._in_a_thread(goal) or counterexample(goal, [*facts, *launched]) or counterexample(goal, facts) or {}
+        found = self._in_a_thread(goal) or refuted(self.builder, goal, [*facts, *launched]) or refuted(self.builder, goal, facts)
         shown = ", ".join(f"{symbol.name} = {value}" for symbol, value in found.items())
         guard = f"with px.if_({start} >= 0): ..." if rule == "at least 0" else f"with px.if_({end} < {extent}): ..."
         return TraceError(
@@ -463,13 +450,13 @@ class View:
             if not any(symbol in fact.symbols for fact in facts) or len(exact.symbols) != 1 or exact.symbols[0] not in goal.symbols:
                 continue
             of, (bottom, top) = exact.symbols[0], bounds(self.builder.values[symbol].type)
-            step = exact - Expr.of(of)
-            if step.constant is None or step.constant <= 0:
+            step = (exact - Expr.of(of)).constant
+            if not step:
                 continue
-            start = top + 1 - step.constant  # the first value for which the sum wraps
+            start = top + 1 - step if step > 0 else bottom  # the first value for which the sum wraps, or the least of all
             if (of.lo is not None and start < of.lo) or (of.hi is not None and start > of.hi):
                 continue
-            given = {of: start, symbol: bottom}
+            given = {of: start, symbol: bottom if step > 0 else top + 1 + step}
             rest = counterexample(goal.substitute(given), [fact.substitute(given) for fact in facts])
             if rest is not None:
                 shown = "".join(f", {other.name} = {value}" for other, value in rest.items())

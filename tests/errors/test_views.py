@@ -90,7 +90,7 @@ def test_a_part_of_a_statement_does_not_go_by_its_name():
     refused(TraceError, kernel, """
 <here>: index %r1 + 1 of axis 0 of A[n] f32 in .global is not proved to be below n
   line: <source>
-  why: it leaves the tensor for %r1 = 0, n = 1
+  why: it leaves the tensor for %r1 = 0, c = 0, n = 1
   legal: guard it: with px.if_(%r1 + 1 < n): ...; or make the extents divide
 """)
 

@@ -99,10 +99,14 @@ def test_operations_that_are_refused(operation, message):
         ("a r -> r a", {"q": 4}, "a size is given for q, which is no axis of the pattern (a, r)"),
         ("a r -> r a", {"a": 0}, "an extent must be at least 1, not 0"),
         ("a 1 -> 1 a", {}, "dimension 1 has extent 16, but its axes () make 1"),
-        ("((a) b) r -> a b r", {}, "unexpected '(' (names, 1, and one level of parentheses are understood)"),
+        ("((a) b) r -> a b r", {}, "unexpected '(' (names, 1, ... and one level of parentheses are understood)"),
         ("(a b r -> a b r", {}, 'a "(" is not closed'),
-        ("a) r -> a r", {}, "unexpected ')' (names, 1, and one level of parentheses are understood)"),
-        ("a ... -> ... a", {}, "unexpected '.' (names, 1, and one level of parentheses are understood)"),
+        ("a) r -> a r", {}, "unexpected ')' (names, 1, ... and one level of parentheses are understood)"),
+        ("(a ...) r -> a ... r", {}, "... stands for whole dimensions: it is in no parentheses on the left side"),
+        ("a b c ... -> ... a b c", {}, "the left side names 3 dimensions beside ..., the layout has 2"),
+        ("a r ... ... -> a r ...", {}, "axis ... stands twice on one side"),
+        ("a r -> a r ...", {}, "axis ... is missing on the left side; rearrange neither reduces nor repeats"),
+        ("a ... -> a", {}, "axis ... is missing on the right side; rearrange neither reduces nor repeats"),
     ],
 )
 def test_patterns_that_are_refused(pattern, sizes, problem):

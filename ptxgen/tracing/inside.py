@@ -1,0 +1,114 @@
+"""Proofs that a part lies inside its tensor, beyond what ranges and guards say by themselves.
+
+A guard often speaks of a sum or a product that may wrap (``i < h * w``), an index of quotients and remainders of what is guarded
+(``x[i // w, i % w]``). Each rule here is sound by itself:
+
+- Unsigned results that wrap are never more than the exact one if that is not negative, and never less if it is not too large.
+- A quotient times its divisor is at most the dividend; a remainder is less than its divisor wherever that is not 0.
+- If ``e * s >= 1`` for a product s of values that are not negative, then ``e >= 1``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations_with_replacement
+from typing import TYPE_CHECKING
+
+from ptxgen.layouts.expr import Expr, Scalar, Symbol, counterexample, prove_nonnegative
+from ptxgen.tracing.literals import bounds
+from ptxgen.tracing.ranges import fits
+
+if TYPE_CHECKING:
+    from ptxgen.tracing.builder import Builder
+
+__all__ = ["proved", "refuted"]
+
+_DEPTH = 5  # facts that one of these proofs takes
+_FACTORS = 6  # values that a goal is multiplied by, singly and in pairs
+
+
+def proved(builder: Builder, goal: Scalar) -> bool:
+    """Whether a goal is >= 0 in every thread that comes here, with the facts in force."""
+    facts = builder.facts()
+    if prove_nonnegative(goal, facts):
+        return True
+    expr = Expr.of(goal)
+    values = builder.over_threads(expr)
+    if values is not None:
+        return bool((values[builder.active_threads()] >= 0).all())
+    exact = _exact(builder, facts)
+    if exact and prove_nonnegative(expr, [fact.substitute(exact) for fact in facts]):
+        return True
+    if not builder.wrapping and not builder.remainders:
+        return False
+    known = [*facts, *_implied(builder)]
+    return _by_factors(expr, known) or _with_remainders(builder, expr, known)
+
+
+def _exact(builder: Builder, facts: Sequence[Expr]) -> dict[Symbol, Expr]:
+    """Sums in facts that, as is known by now, have not wrapped."""
+    return {
+        symbol: expr
+        for symbol, expr in builder.wrapping.items()
+        if any(symbol in fact.symbols for fact in facts) and fits(expr, bounds(builder.values[symbol].type), lambda: facts)
+    }
+
+
+def _implied(builder: Builder) -> Iterator[Expr]:
+    """What is known of unsigned results that may wrap: expressions that are >= 0."""
+    for symbol, exact in builder.wrapping.items():
+        bottom, top = bounds(builder.values[symbol].type)
+        if bottom:
+            continue
+        low, high = exact.range()
+        if low is not None and low >= 0:
+            yield exact - Expr.of(symbol)
+        elif high is not None and high <= top:
+            yield Expr.of(symbol) - exact
+
+
+def _by_factors(goal: Expr, known: Sequence[Expr]) -> bool:
+    if prove_nonnegative(goal, known, _DEPTH):
+        return True
+    counted: dict[Symbol, None] = {}
+    for fact in known:
+        for monomial in fact.terms:
+            if len(monomial) > 1:
+                counted.update(dict.fromkeys(symbol for symbol in monomial if symbol.lo is not None and symbol.lo >= 0))
+    factors = [Expr.of(symbol) for symbol in list(counted)[:_FACTORS]]
+    products = [*factors, *(one * other for one, other in combinations_with_replacement(factors, 2))]
+    return any(prove_nonnegative((goal + 1) * factor - 1, known, _DEPTH) for factor in products)
+
+
+def _with_remainders(builder: Builder, goal: Expr, known: list[Expr]) -> bool:
+    """The same with what holds for the goal's remainders once their divisors are known not to be 0."""
+    added = []
+    for symbol in goal.symbols:
+        if symbol in builder.remainders:
+            dividend, divisor = builder.remainders[symbol]
+            if _by_factors(divisor - 1, known):
+                added += [divisor - 1 - Expr.of(symbol), dividend - Expr.of(symbol)]
+    return bool(added) and _by_factors(goal, [*known, *added])
+
+
+def refuted(builder: Builder, goal: Expr, facts: Sequence[Expr]) -> dict[Symbol, int]:
+    """Values for which the facts hold and the goal is negative; without sums that wrap if there are such, and empty if none are found."""
+    world = [*facts, *_implied(builder)]
+    for symbol, (dividend, divisor) in builder.remainders.items():  # of nothing where the divisor is 0
+        world += [(divisor - 1 - Expr.of(symbol)) * divisor, (dividend - Expr.of(symbol)) * divisor]
+    plain: dict[Symbol, Scalar] = {}
+    for symbol, expr in builder.wrapping.items():  # in the order in which they were computed
+        plain[symbol] = expr.substitute(plain)
+    if any(symbol in plain for one in (goal, *facts) for symbol in one.symbols):
+        within = [
+            room
+            for symbol, expr in plain.items()
+            for bottom, top in [bounds(builder.values[symbol].type)]
+            for room in (Expr.of(expr) - bottom, top - Expr.of(expr))
+        ]
+        found = counterexample(goal.substitute(plain), [*(fact.substitute(plain) for fact in world), *within])
+        if found:
+            of_goal = {symbol: plain[symbol] for symbol in goal.symbols if symbol in plain}
+            found |= {symbol: Expr.of(expr).evaluate(found) for symbol, expr in of_goal.items()}
+            return dict(sorted(found.items(), key=lambda one: one[0].order))
+    return counterexample(goal, world) or {}
