@@ -95,6 +95,16 @@ def _swizzled_term(layout: Layout, term: AxisTerm) -> AxisTerm:
     return term + (swizzle.apply_units(constant, bits) - constant)
 
 
+def canonical(layout: Layout) -> Layout:
+    """See `Layout.canonical`."""
+    if layout._canonical is None:
+        replicas, shift = canonical_replicas(layout.replica_dims)
+        dims = tuple(coalesce(part) for part in layout.dims)
+        layout._canonical = layout._with(dims, layout.offset.reduced() + shift, replicas)
+        layout._canonical._canonical = layout._canonical
+    return layout._canonical
+
+
 def canonical_replicas(replicas: tuple[Dim, ...]) -> tuple[tuple[Dim, ...], AxisTerm]:
     """Replicas sorted and merged, each stepping upwards, and the offset by which turning them around moved the rest."""
     shift = ZERO

@@ -6,13 +6,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ptxgen.layouts import compare, shaping, slicing, units
+from ptxgen.layouts import compare, positions, shaping, slicing, units
 from ptxgen.layouts.axes import ZERO, Axis, AxisTerm, m, tx
-from ptxgen.layouts.dims import Dim, Dims, coalesce, extent_of, index, shape_text
+from ptxgen.layouts.dims import Dim, Dims, extent_of, index, shape_text
 from ptxgen.layouts.errors import LayoutError
-from ptxgen.layouts.expr import Expr, Scalar, Symbol, as_scalar, exact_int, is_number, product, prove_nonnegative
+from ptxgen.layouts.expr import Expr, Scalar, Symbol, as_scalar, exact_int, is_number, product
 from ptxgen.layouts.spec import Replica, Shard, as_extent
 from ptxgen.layouts.swizzle import Swizzle
 from ptxgen.layouts.table import Table, unbound_swizzle
@@ -211,12 +209,7 @@ class Layout:
 
         Layouts that are equal and have the same swizzle and no replicas have the same canonical spelling.
         """
-        if self._canonical is None:
-            replicas, shift = compare.canonical_replicas(self._replicas)
-            dims = tuple(coalesce(part) for part in self._dims)
-            self._canonical = self._with(dims, self._offset.reduced() + shift, replicas)
-            self._canonical._canonical = self._canonical
-        return self._canonical
+        return compare.canonical(self)
 
     def is_injective(self) -> bool:
         """Whether no position holds two elements (replicas of one element may coincide). Exact.
@@ -330,27 +323,7 @@ class Layout:
         position
             `5 @ tx + 3`, a mapping from axes, or a number on `m`; axes not named are at 0.
         """
-        if isinstance(position, Mapping):
-            strange = next((axis for axis in position if not isinstance(axis, Axis)), None)
-            if strange is not None:
-                raise LayoutError(f"a position is a mapping from axes such as m and tx, not from {strange!r}")
-            position = AxisTerm.collect((axis, as_scalar(value, "a position")) for axis, value in position.items())
-        wanted = AxisTerm.of(position, "a position").reduced()
-        full = self.expand_replicas()
-        table = full.table()
-        if self.symbols or any(isinstance(value, Expr) for _, value in wanted.parts):
-            raise LayoutError("coordinates() needs positions that are known now, without symbols")
-        found = {m: table.m, **table.axes}
-        if table.thread is not None:
-            found[tx] = table.thread
-        if any(axis not in found for axis, _ in wanted.parts):
-            return []
-        hits = np.ones(full.shape, np.bool_)
-        for axis, values in found.items():
-            hits = hits & (values == wanted[axis])
-        leading = len(self._replicas)
-        unique = sorted({tuple(row[leading:]) for row in np.argwhere(hits).tolist()})
-        return unique
+        return positions.coordinates(self, position)
 
     def expand_replicas(self) -> Layout:
         """The layout with its replicas as leading dimensions, one for each extent in `R[...]`."""
@@ -368,24 +341,7 @@ class Layout:
         LayoutError
             When a symbolic stride's sign is unknown, or a swizzled position is known only at run time.
         """
-        if self._swizzle is not None:
-            if self._unit == units.ELEMENT:
-                raise LayoutError(unbound_swizzle(self._swizzle))
-            table = self.expand_replicas().table()
-            moved = Expr.of(self._offset[m]) - Expr.of(self._offset[m]).terms.get((), 0)
-            if not table.separable or self._with(offset=ZERO).symbols:
-                raise LayoutError(f"the span of {self!r} is known only at run time, through its swizzle")
-            return as_scalar(moved + int(table.m.min()), "lo"), as_scalar(moved + int(table.m.max()), "hi")
-        lo = hi = self._offset[m]
-        for extent, stride in (dim for part in (*self._dims, self._replicas) for dim in part):
-            reach = Expr.of(stride[m]) * (Expr.of(extent) - 1)
-            if prove_nonnegative(stride[m]):
-                hi = as_scalar(reach + hi, "hi")
-            elif prove_nonnegative(-stride[m]):
-                lo = as_scalar(reach + lo, "lo")
-            else:
-                raise LayoutError(f"the stride {stride[m]} may have either sign; give its symbols a range")
-        return lo, hi
+        return positions.span(self)
 
     # --- operations ---------------------------------------------------------------------------------------------------
 
@@ -407,7 +363,7 @@ class Layout:
         return self + -AxisTerm.of(other, "an offset") if isinstance(other, AxisTerm) or is_number(other) else NotImplemented
 
     def reshape(self, *shape: int | tuple[int, ...]) -> Layout:
-        """Another shape with the same elements in row-major order.
+        """Another shape with the same elements in row-major order: positions are `np.reshape(positions, shape)`.
 
         Merging dimensions always works (a logical dimension may consist of several strides); splitting needs factors.
 
@@ -419,7 +375,7 @@ class Layout:
         return shaping.reshape(self, *shape)
 
     def group(self, first: int, stop: int) -> Layout:
-        """Merge the logical dimensions `first .. stop - 1` into one, row-major."""
+        """Merge the logical dimensions `first .. stop - 1` into one: a reshape that never fails."""
         return shaping.group(self, first, stop)
 
     def ungroup(self, place: int) -> Layout:
@@ -427,7 +383,7 @@ class Layout:
         return shaping.ungroup(self, place)
 
     def permute(self, *order: int | Sequence[int]) -> Layout:
-        """Dimensions in another order: dimension i of the result is `order[i]` of this layout."""
+        """Dimensions in another order, dimension i being `order[i]` of this layout: positions are `np.transpose(positions, order)`."""
         return shaping.permute(self, *order)
 
     def rearrange(self, pattern: str, **sizes: int) -> Layout:
@@ -441,7 +397,7 @@ class Layout:
         return self._with((((as_extent(extent), AxisTerm.of(distance)),), *self._dims))
 
     def sub(self, starts: Sequence[int | Expr | Symbol], shape: Sequence[int], steps: Sequence[int] | None = None) -> Layout:
-        """A box of this layout.
+        """A box of this layout: positions are those at `starts[d] + i * steps[d]` in each dimension d.
 
         Parameters
         ----------

@@ -93,7 +93,7 @@ def in_units(layout: Layout, unit: str | int) -> Layout:
         if Expr.of(term[m]).divisor() * have % want:
             raise LayoutError(
                 f"{layout!r} can't be counted in units of {want} bits: {what} of {Expr.of(term[m]) * have} bits is no multiple of {want}",
-                legal=f"a unit that divides it, or elements packed into wider ones first (pack, retype): {layout.unit}s count as they are",
+                legal="a unit that divides it, or elements packed into wider ones first (pack, retype)",
             )
     return _scaled(layout, have, want, wanted)
 

@@ -18,11 +18,17 @@ from ptxgen.layouts.algebra.products import (
     tiled_product,
     zipped_product,
 )
+from ptxgen.layouts.compare import canonical, equal, is_injective
+from ptxgen.layouts.positions import span
+from ptxgen.layouts.shaping import group, permute, reshape, ungroup
+from ptxgen.layouts.slicing import sub
+from ptxgen.layouts.units import in_units
 
 __all__ = [
     "alignment",
     "blocked_product",
     "broadcast",
+    "canonical",
     "complement",
     "compose",
     "contiguous_run",
@@ -30,19 +36,28 @@ __all__ = [
     "direct_sum",
     "element_table",
     "elements",
+    "equal",
     "flat_divide",
+    "group",
     "image_size",
+    "in_units",
     "inverse",
+    "is_injective",
     "left_inverse",
     "logical_divide",
     "logical_product",
     "pack",
+    "permute",
     "raked_product",
+    "reshape",
     "right_inverse",
+    "span",
+    "sub",
     "tile",
     "tile_to_shape",
     "tiled_divide",
     "tiled_product",
+    "ungroup",
     "unpack",
     "zipped_divide",
     "zipped_product",

@@ -32,8 +32,8 @@ def contiguous_run(layout: Layout, step: int = 1) -> int:
     """The longest run: the greatest n such that elements k*n .. k*n + n - 1, row-major, follow one another for every k.
 
     Property: the greatest divisor n of `layout.size` with `layout(e(k*n + j))[m] == layout(e(k*n))[m] + j * step` and all other axes
-    equal, for all k and all j < n, e(i) being the coordinate of element number i. It sees through the swizzle. For the run along another
-    dimension, `permute` that one to the end.
+    equal, for all k and all j < n and in every replica, e(i) being the coordinate of element number i. It sees through the swizzle. For
+    the run along another dimension, `permute` that one to the end.
 
     Parameters
     ----------
