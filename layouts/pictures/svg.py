@@ -17,7 +17,7 @@ _SIZE, _LINE, _TITLE = 11, 13, 14
 _MARGIN = 16
 _GAPS = (0, 4, 10)
 _OMITTED = 24
-_LEAST_WIDTH, _WIDE = 460, 760  # the page is as wide as its cells, and the title up to the latter
+_LEAST_WIDTH, _WIDE = 460, 760  # the page is as wide as its cells, and as what stands above them up to the latter
 _SWATCH = 11
 
 _STYLE = (
@@ -68,10 +68,11 @@ class _Page:
         self.inner_right = self.left - 8
         self.x = _positions(sheet.columns, self.left, self.cell_width)
         self.right = self.x[-1] + self.cell_width
-        title = ceil(len(sheet.title) * _LETTER * _TITLE / _SIZE)
-        self.width = max(_LEAST_WIDTH, self.right + _MARGIN, min(title + 2 * _MARGIN, _WIDE))
+        bold = _LETTER * _TITLE / _SIZE
+        words = ceil(max(len(sheet.title) * bold, len(sheet.layout) * _LETTER))
+        self.width = max(_LEAST_WIDTH, self.right + _MARGIN, min(words + 2 * _MARGIN, _WIDE))
         letters = int((self.width - 2 * _MARGIN) / _LETTER)
-        self.titles = _wrapped(sheet.title, letters * _SIZE // _TITLE) if sheet.title else []
+        self.titles = _wrapped(sheet.title, int((self.width - 2 * _MARGIN) / bold)) if sheet.title else []
         self.head = _wrapped(sheet.layout, letters)
         self.foot = [line for note in (*sheet.legend.notes, *sheet.notes) for line in _wrapped(note, letters)]
         top = _MARGIN + len(self.titles) * 18 + len(self.head) * 15
