@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
 from ptxgen.layouts.axes import AxisTerm, m
@@ -294,7 +295,7 @@ def padded_of(layout: Layout) -> PaddedShared:
     steps.sort()
     offset = [basis for _, basis in steps]
     padding = _padding([step for step, _ in steps], layout)
-    for order in _orders(layout.ndim):
+    for order in permutations(range(layout.ndim)[::-1]):
         by_order = PaddedShared(padding=padding, order=order, shape=layout.shape)
         if list(by_order._linear.bases["offset"]) == offset:
             return by_order
@@ -317,9 +318,3 @@ def _padding(steps: Sequence[int], layout: Layout) -> list[tuple[int, int]]:
     if not found:
         raise LayoutError(f"{layout!r} has no padding", "to_triton(layout, 'shared_linear')")
     return found
-
-
-def _orders(rank: int) -> list[tuple[int, ...]]:
-    from itertools import permutations
-
-    return list(permutations(range(rank)[::-1]))

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ptxgen.layouts.axes import Axis, AxisTerm, m, tx
-from ptxgen.layouts.dims import Dim, Dims, Unsplittable, extent_of, split
+from ptxgen.layouts.dims import Dim, Dims, Unsplittable, split
 from ptxgen.layouts.errors import LayoutError
-from ptxgen.layouts.expr import Scalar, exact_int
-from ptxgen.layouts.interchange.cute import IntTuple, flat_dims, from_cute, tuple_text
+from ptxgen.layouts.expr import exact_int
+from ptxgen.layouts.interchange.cute import IntTuple, flat_dims, from_cute, to_cute, tuple_text
 from ptxgen.layouts.interchange.widths import in_elements
 from ptxgen.layouts.layout import Layout
 from ptxgen.layouts.spec import Replica, Shard
@@ -82,25 +82,27 @@ def from_cute_tv(
         raise LayoutError(f"a thread-value layout is made of numbers known now, without offset and swizzle: {layout}")
     extents = tuple(exact_int(extent, "an extent of the tile") for extent in tile)
     _check_cover(read, extents)
-    owners = _thread_owners(read.dims[0], _threads(thr_id, read.shape[0]), axis) + _value_owners(read.dims[1])
+    threads = _threads(thr_id, read.shape[0])
+    owners = _thread_owners(read.dims[0], flat_dims(threads)[::-1], axis) + _value_owners(read.dims[1])
     replicas = tuple((owner.extent, owner.place) for owner in owners if owner.weight == 0 and owner.extent > 1)
     kept = sorted((owner for owner in owners if owner.weight and owner.extent > 1), key=lambda owner: -owner.weight)
     try:
         parts = split(tuple((owner.extent, owner.place) for owner in kept), extents[::-1])
     except Unsplittable as problem:
         raise LayoutError(f"the tile {extents} cuts a mode of {layout}: {problem}") from None
-    return Layout(Shard(tuple(parts[::-1])), Replica(replicas) if replicas else None)
+    return Layout(Shard(tuple(parts[::-1])), Replica(replicas) if replicas else None, offset=threads.offset[m] @ axis)
 
 
-def _threads(thr_id: str | Layout | None, count: Scalar) -> list[Dim]:
-    """ThrID's dimensions, outermost first, over the flat number of a thread."""
+def _threads(thr_id: str | Layout | None, count: int) -> Layout:
+    """ThrID, checked: from the numbers of so many threads, in CuTe's order of coordinates, to threads."""
     if thr_id is None:
-        return [(count, AxisTerm.of(1))]
+        return from_cute(count, 1)
     found = from_cute(thr_id) if isinstance(thr_id, str) else thr_id
-    dims = flat_dims(found)[::-1]
-    if extent_of(tuple(dims)) != count:
-        raise LayoutError(f"thr_id names {extent_of(tuple(dims))} threads, the layout has {count}")
-    return dims
+    if found.size != count:
+        raise LayoutError(f"thr_id names {found.size} threads, the layout has {count}")
+    if found.swizzle is not None or found.replica_dims or any(axis is not m for axis in found.axes):
+        raise LayoutError(f"thr_id = {found!r} maps to numbers of threads: without swizzle, replicas and other axes than m")
+    return found
 
 
 def _thread_owners(dims: Dims, threads: Sequence[Dim], axis: Axis) -> list[_Owner]:
@@ -165,7 +167,7 @@ def to_cute_tv(layout: Layout, *, bits: int | None = None) -> ThreadValues:
     Parameters
     ----------
     layout
-        A layout on thread axes and `m`, without offset. Threads count from 0 on `tx`.
+        A layout on thread axes and `m`. Threads count on `tx`; where the first is not 0, `thr_id` says so.
     bits
         Bits of an element, for layouts that count bits.
 
@@ -176,8 +178,9 @@ def to_cute_tv(layout: Layout, *, bits: int | None = None) -> ThreadValues:
     """
     parts = in_elements(layout, bits)
     other = next((axis for axis in layout.axes if axis is not m and not axis.is_thread), None)
-    if other is not None or layout.swizzle is not None or parts.offset.parts or layout.symbols or not layout.is_static:
-        what = f"is on {other}" if other else "has a swizzle" if layout.swizzle else "has an offset or extents of the run"
+    start = parts.offset.reduced()
+    if other is not None or layout.swizzle is not None or start[m] != 0 or layout.symbols or not layout.is_static:
+        what = f"is on {other}" if other else "has a swizzle" if layout.swizzle else "has a first register or extents of the run"
         raise LayoutError(f"{layout!r} {what}; a thread-value layout is made of threads, registers and numbers")
     threads: list[tuple[int, int, int]] = []
     values: list[tuple[int, int, int]] = []
@@ -196,14 +199,19 @@ def to_cute_tv(layout: Layout, *, bits: int | None = None) -> ThreadValues:
     _check_registers(sorted(values), layout)
     threads.sort()
     values.sort()
-    thr_id = from_cute(tuple(e for _, e, _ in threads) or 1, tuple(s for s, _, _ in threads) or 0)
-    if not thr_id.is_injective() or any(step < 0 for step, _, _ in threads):
+    if not _distinct(threads):
         raise LayoutError(f"the threads of {layout!r} overlap or run backwards; a thread-value layout numbers each once")
     sides = [_chained([(extent, weight) for _, extent, weight in side]) for side in (threads, values)]
     shape, stride = (tuple(_one(tuple(pair[k] for pair in side)) for side in sides) for k in (0, 1))
     numbers = _chained([(extent, step) for step, extent, _ in threads])
-    names = [tuple_text(_one(tuple(pair[k] for pair in numbers))) for k in (0, 1)]
-    return ThreadValues(f"{tuple_text(shape)}:{tuple_text(stride)}", layout.shape, ":".join(names))
+    thr_id = from_cute(*(_one(tuple(pair[k] for pair in numbers)) for k in (0, 1))) + start[tx]
+    return ThreadValues(f"{tuple_text(shape)}:{tuple_text(stride)}", layout.shape, to_cute(thr_id))
+
+
+def _distinct(threads: list[tuple[int, int, int]]) -> bool:
+    """Whether no two of the threads are one."""
+    numbers = from_cute(tuple(extent for _, extent, _ in threads), tuple(step for step, _, _ in threads))
+    return numbers.is_injective() and all(step > 0 for step, _, _ in threads)
 
 
 def _weighted(parts: Layout) -> list[tuple[int, AxisTerm, int]]:

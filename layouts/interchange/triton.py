@@ -94,6 +94,7 @@ _KINDS: dict[str, tuple[type[Encoding], str]] = {
     "slice": (Slice, "dim=dim parent=parent"),
     "linear": (Linear, "register=register lane=lane warp=warp [block=block]"),
     "swizzled_shared": (SwizzledShared, "vec=vec perPhase=per_phase maxPhase=max_phase order=order"),
+    "shared": (SwizzledShared, "vec=vec perPhase=per_phase maxPhase=max_phase order=order [hasLeadingOffset=leading_offset]"),
     "nvmma_shared": (
         NvmmaShared,
         "swizzlingByteWidth=swizzling_byte_width transposed=transposed elementBitWidth=element_bit_width "
@@ -102,7 +103,7 @@ _KINDS: dict[str, tuple[type[Encoding], str]] = {
     "shared_linear": (SharedLinear, "offset=offset [block=block] [alignment=alignment]"),
     "padded_shared": (PaddedShared, "[order=order] [shape=shape] [offset=offset] [block=block]"),
 }
-_CLUSTERED = ("blocked", "nvidia_mma", "swizzled_shared", "nvmma_shared")
+_CLUSTERED = ("blocked", "nvidia_mma", "swizzled_shared", "shared", "nvmma_shared")
 _OLD_CLUSTER = ("CTAsPerCGA", "CTASplitNum", "CTAOrder")
 
 
@@ -117,6 +118,8 @@ def _encoding(read: Attribute) -> Encoding:
         given["version"] = (given.pop("major"), given.pop("minor"))
     if given.pop("fp4_padded", False):
         raise read.scan.fail("fp4Padded: eight bytes of every sixteen hold nothing, which no linear layout says", read.places["fp4Padded"])
+    if given.pop("leading_offset", False):
+        raise read.scan.fail("hasLeadingOffset: what a tensor map copies is nvmma_shared", read.places["hasLeadingOffset"])
     if read.kind == "padded_shared":
         given["padding"] = read.pairs
     elif read.pairs:
@@ -175,7 +178,7 @@ _MEANT: dict[Callable[[object], bool], str] = {
 def _type_of(name: str) -> Callable[[object], bool]:
     if name == "parent":
         return _is_attribute
-    if name in ("transposed", "fp4Padded"):
+    if name in ("transposed", "fp4Padded", "hasLeadingOffset"):
         return _is_truth
     if name in ("register", "lane", "warp", "block", "offset", "CGALayout"):
         return _is_bases

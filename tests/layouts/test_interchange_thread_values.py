@@ -111,6 +111,16 @@ def test_a_quadpair_of_volta_as_cutes_documentation_derives_it():
     assert to_cute_tv(layout) == ThreadValues("((2,2,2),(2,2,2)):((1,16,4),(8,2,32))", (8, 8), "(4,2):(1,16)")
 
 
+def test_threads_that_do_not_begin_at_0():
+    second = from_cute_tv("(8,8):(1,8)", tile=(8, 8), thr_id="Sw<0,4,3> o 4 o (4,2):(1,16)")
+    assert [second(row, 3)[tx] for row in range(8)] == [4, 5, 6, 7, 20, 21, 22, 23]
+    assert to_cute_tv(second) == ThreadValues("(8,8):(1,8)", (8, 8), "Sw<0,4,3> o 4 o (4,2):(1,16)")
+    warps = Layout(S[(64, 4) : (1 @ tx, 1)]) + 2 @ warpid
+    written = to_cute_tv(warps)
+    assert written == ThreadValues("(64,4):(1,64)", (64, 4), "Sw<0,4,3> o 64 o 64:1")
+    assert from_cute_tv(written.layout, tile=written.tile, thr_id=written.thr_id) == warps
+
+
 def test_threads_that_hold_the_same_become_replicas():
     layout = from_cute_tv("((4,8),2):((0,2),1)", tile=(2, 8))
     assert layout == Layout(S[(2, 8) : (1, 4 @ tx)], R[(4,) : (1 @ tx,)])
@@ -143,9 +153,11 @@ def test_threads_that_hold_the_same_become_replicas():
         (lambda: to_cute_tv(Layout(S[8, 8], swizzle=Swizzle.B128)),
          "Layout(S[(8, 8) : (8, 1)], swizzle=Swizzle(3, 4, 3)) has a swizzle; "
          "a thread-value layout is made of threads, registers and numbers"),
-        (lambda: to_cute_tv(Layout(S[(8, 4) : (1 @ tx, 1)]) + 2 @ warpid),
-         "Layout(S[(8, 4) : (1 @ tx, 1)], offset=2 @ warpid) has an offset or extents of the run; "
+        (lambda: to_cute_tv(Layout(S[(8, 4) : (1 @ tx, 1)], offset=2)),
+         "Layout(S[(8, 4) : (1 @ tx, 1)], offset=2) has a first register or extents of the run; "
          "a thread-value layout is made of threads, registers and numbers"),
+        (lambda: from_cute_tv("(8,2):(1,8)", tile=(8, 2), thr_id=Layout(S[(8,) : (1 @ laneid,)])),
+         "thr_id = Layout(S[(8,) : (1 @ laneid,)]) maps to numbers of threads: without swizzle, replicas and other axes than m"),
         (lambda: to_cute_tv(Layout(S[(8, 4) : (1 @ tx, 2)])),
          "register 1 holds nothing in Layout(S[(8, 4) : (1 @ tx, 2)]); the values of a thread-value layout are registers 0, 1, ..."),
         (lambda: to_cute_tv(Layout(S[(2, 4) : (1, 1)])),

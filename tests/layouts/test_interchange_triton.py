@@ -305,6 +305,8 @@ def test_older_texts_and_names():
     blocked = "sizePerThread = [1, 2], threadsPerWarp = [8, 4], warpsPerCTA = [1, 2], order = [1, 0]"
     old = f"#blocked = #triton_gpu.blocked<{{{blocked}, CTAsPerCGA = [2, 2], CTASplitNum = [2, 1], CTAOrder = [1, 0]}}>"
     assert str(read_encoding(old)) == f"#ttg.blocked<{{{blocked}, CGALayout = [[0, 0], [1, 0]]}}>"
+    swizzled = "vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]"
+    assert str(read_encoding(f"#triton_gpu.shared<{{{swizzled}, hasLeadingOffset = false}}>")) == f"#ttg.swizzled_shared<{{{swizzled}}}>"
     plain = f"#ttg.blocked<{{{blocked}, CTAsPerCGA = [1, 1], CTASplitNum = [1, 1], CTAOrder = [1, 0]}}>"
     assert read_encoding(plain) == read_encoding(f"#ttg.blocked<{{{blocked}}}>")
 
@@ -371,7 +373,7 @@ BLOCKED = "#ttg.blocked<{sizePerThread = [1, 2], threadsPerWarp = [8, 4], warpsP
         ("blocked<{}>", "column 1: expected an attribute such as #ttg.blocked<...>, found 'b'"),
         ("#llvm.blocked<{}>", "column 1: expected an attribute such as #ttg.blocked<...>, found '#llvm.blocked'"),
         ("#ttg.amd_mfma<{}>", "column 6: unknown layout amd_mfma; blocked, nvidia_mma, dot_op, slice, linear, swizzled_shared, "
-         "nvmma_shared, shared_linear, padded_shared are known"),
+         "shared, nvmma_shared, shared_linear, padded_shared are known"),
         ("#ttg.blocked<{order = [1, 0}>", "column 28: expected ',', found '}'"),
         ("#ttg.blocked<{order = [1, 0]>", "column 29: expected ',', found '>'"),
         ("#ttg.blocked<{order = [1, 0], order = [1, 0]}>", "column 31: order stands twice"),
@@ -387,6 +389,8 @@ BLOCKED = "#ttg.blocked<{sizePerThread = [1, 2], threadsPerWarp = [8, 4], warpsP
         ("#ttg.padded_shared<[32:4] {order = [0], shape = [64]}>", "column 21: expected interval:+padding, found '3'"),
         ("#ttg.blocked<[32:+4] {order = [0], sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [1]}>",
          "column 6: blocked has no intervals of padding"),
+        ("#triton_gpu.shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0], hasLeadingOffset = true}>",
+         "column 74: hasLeadingOffset: what a tensor map copies is nvmma_shared"),
         ("#ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 8, fp4Padded = true}>",
          "column 87: fp4Padded: eight bytes of every sixteen hold nothing, which no linear layout says"),
     ],
