@@ -333,7 +333,11 @@ def operand(
         try:
             plan = described(of, layout.bind(element.bits), element, scope=scope or of.scope, threads=threads)
         except InstructionError as error:
-            ranking.append((name, str(error).partition("operand ")[2].partition("\n")[0]))
+            ranking.append((name, error.problem))
+            continue
+        except LayoutError:  # an instruction's rows end inside a line
+            line = canonical.swizzle * 8 // element.bits
+            ranking.append((name, f"{of.shape()[0]} rows of one instruction are no whole number of its lines of {line}"))
             continue
         ranking.append((name, "legal, and narrower" if chosen_plan else "the widest that the tile fills"))
         if chosen_plan is None:
