@@ -5,6 +5,8 @@ from ptxgen import solve as solve
 from ptxgen import testing as testing
 from ptxgen import tile as tile
 from ptxgen.emulator import EmulationError as EmulationError
+from ptxgen.emulator.images import Surface as Surface
+from ptxgen.emulator.images import Texture as Texture
 from ptxgen.errors import Impossible as Impossible
 from ptxgen.errors import InstructionError as InstructionError
 from ptxgen.errors import LayoutError as LayoutError

@@ -88,7 +88,8 @@ class ForeignEntry:
         Parameters
         ----------
         *arguments
-            One for each ``.param``: an array (or an address) for a pointer, a number for a scalar, bytes for a structure.
+            One for each ``.param``: an array (or an address) for a pointer, a number for a scalar, bytes for a structure; a `px.Texture` or
+            `px.Surface`, which only the emulator takes, for the handle of one.
         grid, block : int or tuple of int
         shared : int
             Bytes of dynamic shared memory.
@@ -102,7 +103,7 @@ class ForeignEntry:
         ArgumentError, LaunchError
         """
         bound = self._runner(grid, block, shared, cluster).binder(*arguments)
-        if bound.device is not None or not bound.arrays:
+        if bound.device is not None or not (bound.arrays or any(map(_only_emulated, arguments))):
             self.launch(*arguments, grid=grid, block=block, shared=shared, cluster=cluster, programmatic=programmatic, stream=stream)
         else:
             self.emulate(*arguments, grid=grid, block=block, shared=shared, cluster=cluster).raise_for_reports()
@@ -110,7 +111,18 @@ class ForeignEntry:
     def launch(
         self, *arguments: Any, grid: Any, block: Any, shared: int = 0, cluster: Any = None, programmatic: bool = False, stream: Any = None
     ) -> None:
-        """Launch on the GPU."""
+        """Launch on the GPU.
+
+        Raises
+        ------
+        ArgumentError, LaunchError
+        TraceError
+            For a `px.Texture` or `px.Surface`, which live in the emulator.
+        """
+        image = next(filter(_only_emulated, arguments), None)
+        if image is not None:
+            legal = "the handle that cuTexObjectCreate gave, as an int"
+            raise TraceError(f"{self.name}: {image!r} is the emulator's", where=here(), legal=legal)
         runner = self._runner(grid, block, shared, cluster, programmatic)
         runner.run(runner.binder(*arguments), stream=stream)
 
@@ -158,6 +170,11 @@ class ForeignEntry:
         if wanted is not None and fixed and wanted != fixed[0]:
             raise LaunchError(f"{self.name}: cluster {wanted}, where the entry says .reqnctapercluster {fixed[0]}; leave cluster= out")
         return fixed[0] if fixed else wanted
+
+
+def _only_emulated(argument: Any) -> bool:
+    """Whether it is a texture or surface of the emulator."""
+    return getattr(argument, "emulated_only", False) is True
 
 
 def _parameter(param: ir.Variable) -> Any:

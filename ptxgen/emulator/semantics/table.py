@@ -25,8 +25,6 @@ __all__ = ["UNABLE", "control", "execution", "gaps", "lookup_semantics", "semant
 
 UNABLE: dict[str, str] = {
     "fabric": "it moves data between devices by their fabric, and there is one device here",
-    "surface": "a driver makes surfaces and knows their formats, and there is none here",
-    "texture": "a driver makes textures and a unit of their own filters them, and there is neither here",
 }
 """Families whose instructions the emulator will not execute, and why."""
 
