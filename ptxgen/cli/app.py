@@ -126,7 +126,12 @@ def explain(
 
 @app.command()
 def draw(
-    what: Annotated[str, typer.Argument(help="A layout, S[(8, 64) : (64, 1)], or an opcode, whose operand is drawn.")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="LAYOUT|OPCODE", help="S[(8, 64) : (64, 1)], a layout of CuTe or Triton, or an opcode, of which an operand is drawn."
+        ),
+    ],
     by: Annotated[str | None, typer.Option("--as", metavar="owner|bank|address", help="What the cells say.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE.svg", help="Write SVG there, no table to stdout.")] = None,
     operand: Annotated[str | None, typer.Option(help="Of an opcode: A, B, C, D, or its name in the syntax line.")] = None,
@@ -137,7 +142,9 @@ def draw(
     element: Annotated[str | None, typer.Option("--type", help="Of an element of the layout: bf16, or bits.")] = None,
     container: Annotated[str | None, typer.Option(help="Of a register that elements share: b32, or bits.")] = None,
     swizzle: Annotated[str | None, typer.Option(help="32B, 64B, 128B, or bits,base,shift of byte addresses.")] = None,
-    shape: Annotated[str | None, typer.Option(metavar="ROWS,COLUMNS", help="Another shape of the same elements, row-major.")] = None,
+    shape: Annotated[
+        str | None, typer.Option(metavar="ROWS,COLUMNS", help="Another shape of the same elements, row-major; for Triton the tile's.")
+    ] = None,
     rows: Annotated[int | None, typer.Option(help="How many leading dimensions run downwards; half of them by default.")] = None,
     title: Annotated[str | None, typer.Option(help="Stands above the picture.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Rows and columns of cells that are drawn at most.")] = 32,

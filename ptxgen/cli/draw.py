@@ -1,11 +1,11 @@
-"""``ptxgen draw``: a layout, or where an instruction holds an operand, as SVG or as a table in the terminal."""
+"""``ptxgen draw``: a layout of ptxgen, CuTe or Triton, or an instruction's operand, as SVG or as a table in the terminal."""
 
 from __future__ import annotations
 
 import ast
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,6 +38,10 @@ class DrawOptions(NamedTuple):
     limit: int
 
 
+_Reader = Callable[[str, "tuple[int, ...] | None", "int | None"], Layout]
+"""Makes a layout of a text, the tile's extents and the bits of an element."""
+
+
 class _Drawing(NamedTuple):
     layout: Layout
     by: str | None
@@ -59,11 +63,12 @@ def draw(what: str, options: DrawOptions) -> None:
     """
     if options.by is not None and options.by not in _WAYS:
         raise UsageError(f"--as {options.by}: owner, bank and address are known")
-    drawing = _of_text(what, options) if re.match(r"\s*(S\[|Layout\()", what) else _of_opcode(what, options)
+    reader = next((reader for start, reader in _READERS.items() if re.match(rf"\s*(?:{start})", what)), None)
+    drawing = _of_opcode(what, options) if reader is None else _of_text(what, reader, options)
     layout = drawing.layout if options.swizzle is None else _swizzled(drawing.layout, options.swizzle)
     named: dict[str, Any] = {"bits": drawing.bits, "container": drawing.container, "rows": options.rows, "limit": options.limit}
     named["title"] = drawing.title if options.title is None else options.title
-    if options.shape is not None:
+    if options.shape is not None and reader is not _triton:
         layout = layout.reshape(*_numbers("--shape", options.shape))
     else:
         named["names"] = drawing.names
@@ -88,11 +93,35 @@ def _show(layout: Layout, by: str | None, named: dict[str, Any]) -> None:
     console.print(terminal(layout, by, width=console.width, **named))
 
 
-def _of_text(text: str, options: DrawOptions) -> _Drawing:
-    """A layout in the notation."""
+def _of_text(text: str, reader: _Reader, options: DrawOptions) -> _Drawing:
+    """A layout in some notation."""
     if options.operand is not None or options.choices:
         raise UsageError("--operand and --set are of opcodes; this is a layout")
-    return _Drawing(parse(text), None, _bits("--type", options.element), _bits("--container", options.container), None, "")
+    bits = _bits("--type", options.element)
+    shape = None if options.shape is None else _numbers("--shape", options.shape)
+    return _Drawing(reader(text, shape, bits), None, bits, _bits("--container", options.container), None, "")
+
+
+def _cute(text: str, shape: tuple[int, ...] | None, bits: int | None) -> Layout:
+    from ptxgen.layouts.interchange import from_cute
+
+    return from_cute(text, bits=bits)
+
+
+def _triton(text: str, shape: tuple[int, ...] | None, bits: int | None) -> Layout:
+    from ptxgen.layouts.interchange import from_triton
+
+    if shape is None:
+        raise UsageError("an encoding of Triton is for tiles of many shapes: --shape 64,32, for example")
+    return from_triton(text, shape, bits=bits)
+
+
+# How a text begins -> what reads it.
+_READERS: dict[str, _Reader] = {
+    r"S\[|Layout\(\s*S\[": lambda text, shape, bits: parse(text),
+    r"#|(?:\w+\.)?\w+Layout\(": _triton,
+    r"[(\d_]|Sw<|Swizzle<|Layout<|ComposedLayout<|make_": _cute,
+}
 
 
 def _of_opcode(opcode: str, options: DrawOptions) -> _Drawing:

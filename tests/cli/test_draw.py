@@ -43,6 +43,15 @@ def test_layouts(drawn) -> None:
     assert drawn(*packed) == Layout(S[(32, 4) : (1 @ laneid, 1)]).svg(bits=16, container=32)
 
 
+def test_layouts_of_cute_and_triton(drawn) -> None:
+    assert drawn("((2,4),8):((1,16),2)") == Layout(S[((4, 2), 8) : ((16, 1), 2)]).svg()
+    assert drawn("Sw<3,4,3> o smem_ptr[16b](unset) o (8,64):(64,1)", "--type", "f16") == Layout(S[8, 64], swizzle=Swizzle.B128).svg(bits=16)
+    blocked = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [1, 1], order = [1, 0]}>"
+    for cell in read(drawn(blocked, "--shape", "8,16")):
+        ((row, column),) = cell.elements
+        assert cell.texts == [f"T{row * 4 + column // 4}", f"R{column % 4}"]
+
+
 def test_operands_of_instructions(drawn) -> None:
     for cell in read(drawn(MMA, "--operand", "A")):  # ISA 9.7.16.5.8, "Matrix fragments for mma.m16n8k16"
         row, column = cell.elements[0]
@@ -92,6 +101,7 @@ USAGE = [
         "ptxgen: --swizzle wide: 32B, 64B, 128B, 128B-atom32B or bits,base,shift such as 3,4,3 are understood\n",
     ),
     (["S[4, 8]", "--swizzle", "3,4"], "ptxgen: --swizzle 3,4: three numbers are expected: bits,base,shift\n"),
+    (["#ttg.blocked<{}>"], "ptxgen: an encoding of Triton is for tiles of many shapes: --shape 64,32, for example\n"),
     (["S[4, 8]", "--shape", "all"], "ptxgen: --shape all: numbers such as 8,64 are understood\n"),
     ([MMA], f"ptxgen: {MMA} has several operands: --operand d or a or b or c\n"),
     (
