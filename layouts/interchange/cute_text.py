@@ -22,6 +22,8 @@ _THEN = re.compile(r"o\b")
 _LAYOUT = re.compile(r"(?:Layout\s*(<)|make_layout\s*(\())")
 _TUPLE = re.compile(r"(?:(?:Shape|Stride|Step|Coord)\s*(<)|(?:make_(?:shape|stride|step|coord|tuple)\s*)?(\())")
 _ORDER = re.compile(r"(?:LayoutLeft|(LayoutRight))(?:\s*\{\s*\})?")
+_COMPOSED = re.compile(r"ComposedLayout\s*<")
+_FLAG = re.compile(r"smem_ptr_flag(?:_bits\s*<\s*(\d+)\s*>)?")  # without a number, the layout counts bits
 _CLOSES = {"<": ">", "(": ")"}
 
 
@@ -88,19 +90,44 @@ class _Reader:
         self.names = {name: as_scalar(value, name) for name, value in names.items()}
 
     def layout(self) -> Read:
+        read = self.composed() if self.scan.match(_COMPOSED) else self.chained()
+        self.scan.end()
+        return read._replace(text=self.scan.text)
+
+    def chained(self) -> Read:
+        """A layout, perhaps behind `Sw<3,4,3> o` and a pointer or an offset."""
         scan = self.scan
         swizzle = self.swizzle()
-        pointer = scan.match(_POINTER) if swizzle else None
-        offset: Scalar = 0
+        if swizzle is None:
+            return self.body()
+        self.then()
+        pointer = scan.match(_POINTER)
         if pointer is not None:
             self.then()
+            return self.body()._replace(swizzle=swizzle, pointer=int(pointer[1]))
         read = self.body()
-        if swizzle is not None and pointer is None and read.stride is None and scan.match(_THEN):
-            if isinstance(read.shape.value, tuple):
-                raise scan.fail(f"the offset behind a swizzle is a number, not {read.shape}", read.shape.column)
-            offset, read = read.shape.value, self.body()
-        scan.end()
-        return read._replace(swizzle=swizzle, offset=offset, pointer=int(pointer[1]) if pointer else None, text=scan.text)
+        if read.stride is None and scan.match(_THEN):
+            return self.body()._replace(swizzle=swizzle, offset=self.offset(read.shape))
+        return read._replace(swizzle=swizzle)
+
+    def composed(self) -> Read:
+        """What stands behind `ComposedLayout<`: a swizzle, a flag or an offset, a layout."""
+        scan = self.scan
+        swizzle = self.swizzle()
+        if swizzle is None:
+            raise scan.fail(f"expected Swizzle<B,M,S>, found {scan.found}")
+        scan.expect(",")
+        flag = scan.match(_FLAG)
+        offset = self.offset(self.nested()) if flag is None else 0
+        scan.expect(",")
+        read = self.body()
+        scan.expect(">")
+        return read._replace(swizzle=swizzle, offset=offset, pointer=int(flag[1] or 1) if flag else None)
+
+    def offset(self, node: Node) -> Scalar:
+        if isinstance(node.value, tuple):
+            raise self.scan.fail(f"the offset behind a swizzle is a number, not {node}", node.column)
+        return node.value
 
     def body(self) -> Read:
         """A layout without swizzle and offset."""
@@ -123,15 +150,12 @@ class _Reader:
         return Read(shape, stride, from_right)
 
     def swizzle(self) -> tuple[int, int, int] | None:
-        """`Sw<3,4,3> o`."""
-        scan = self.scan
+        """The numbers of `Sw<3,4,3>`."""
+        scan, at = self.scan, self.scan.place
         found = scan.match(_SWIZZLE)
-        if found is None:
-            if scan.match(_SWIZZLE_OPENS):
-                raise scan.fail("a swizzle is written Sw<B,M,S> with three numbers", 0)
-            return None
-        self.then()
-        return int(found[1]), int(found[2]), int(found[3])
+        if found is None and scan.match(_SWIZZLE_OPENS):
+            raise scan.fail("a swizzle is written Sw<B,M,S> with three numbers", at)
+        return None if found is None else (int(found[1]), int(found[2]), int(found[3]))
 
     def then(self) -> None:
         if not self.scan.match(_THEN):

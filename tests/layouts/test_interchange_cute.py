@@ -162,6 +162,11 @@ def test_texts(layout, bits, text):
     assert again == layout if layout.unit == "element" else again.bind(bits) == layout
 
 
+def test_atoms_of_matrix_descriptors_that_count_bits():
+    atom = from_cute("ComposedLayout<Swizzle<3,4,3>, smem_ptr_flag, Layout<Shape<_8,_1024>, Stride<_1024,_1>>>")
+    assert atom.bind(1).retype(1, 16) == Layout(S[8, 64], swizzle=Swizzle.B128).bind(16)
+
+
 def test_both_ways_to_write_a_swizzle_are_one_layout():
     atom = from_cute("Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)")
     assert atom.spelling == Layout(S[8, 64], swizzle=Swizzle.B128).spelling
@@ -181,6 +186,8 @@ def test_both_ways_to_write_a_swizzle_are_one_layout():
         ("make_layout(make_shape(2,make_shape(2,2)), LayoutRight{})", "(2,(2,2)):(4,(2,1))"),
         ("make_layout(make_shape(2,make_shape(2,2)), LayoutLeft{})", "(2,(2,2)):(1,(2,4))"),
         ("Sw<3,3,3> o 0 o Layout<Shape<_8,_64>,Stride<_64,_1>>", "Sw<3,3,3> o 0 o (8,64):(64,1)"),
+        ("ComposedLayout<Swizzle<3,3,3>, _0, Layout<Shape<_8,_64>,Stride<_64,_1>>>", "Sw<3,3,3> o 0 o (8,64):(64,1)"),
+        ("ComposedLayout<Swizzle<3,4,3>, smem_ptr_flag_bits<16>, Layout<Shape<_8,_64>,Stride<_64,_1>>>", "Sw<3,3,3> o 0 o (8,64):(64,1)"),
         ("Swizzle<3,4,3> o smem_ptr[16b](unset) o Layout<Shape<_8,_64>,Stride<_64,_1>>", "Sw<3,3,3> o 0 o (8,64):(64,1)"),
     ],
 )
@@ -208,6 +215,7 @@ READ = "can't read the CuTe layout"
         (("(4,5):(1@0,1@1)",), f"{READ} '(4,5):(1@0,1@1)': column 8: a stride on a coordinate (1@0) maps to coordinates of a tensor "
          "(TMA), not to memory"),
         (("Sw<3,4> o 8:1",), f"{READ} 'Sw<3,4> o 8:1': column 1: a swizzle is written Sw<B,M,S> with three numbers"),
+        (("ComposedLayout<8:1>",), f"{READ} 'ComposedLayout<8:1>': column 16: expected Swizzle<B,M,S>, found '8'"),
         (("Sw<3,4,3> 8:1",), f"{READ} 'Sw<3,4,3> 8:1': column 11: expected 'o' between the parts of a composed layout, found '8'"),
         (("Sw<3,4,3> o (1,2) o 8:1",), f"{READ} 'Sw<3,4,3> o (1,2) o 8:1': column 13: the offset behind a swizzle is a number, not (1,2)"),
         (("Sw<3,4,3> o 0 o 8:1",), "Sw<3,4,3> acts on the indices of elements; say how wide an element is: bits=16"),
