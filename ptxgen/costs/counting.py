@@ -21,7 +21,7 @@ __all__ = ["Boxes", "counted"]
 Boxes = dict[int, int]
 """Bytes of one box, by the address of the tensor map that describes it."""
 
-_FROM_MEMORY = "its address comes from memory"
+_FROM_MEMORY = "its address is not known"
 _EXAMPLE = "with the example arguments"
 _ENGINE = "moved by the copy engine"
 _ATOMIC = "updated at the memory"

@@ -31,7 +31,7 @@ __all__ = ["Executed", "Place", "walk"]
 Mask = NDArray[np.bool_]
 
 _REGISTERS = {"comparison", "logic", "move", "video"}  # families whose instructions reach nothing but registers
-_COMPUTED = {("warp", name) for name in ("shfl.sync", "shfl", "vote.sync", "vote.sync.ballot", "elect.sync", "redux.sync", "match.sync")}
+_COMPUTED = {("warp", name) for name in ("shfl.sync", "vote.sync", "match.sync", "redux.sync", "elect.sync")}
 _UNSTEADY = ("%clock", "%globaltimer", "%smid", "%pm")
 
 
@@ -91,6 +91,7 @@ class _Walk:
     def __init__(self, module: ir.Module, entry: str, launch: Launch, arguments: Arguments) -> None:
         self.arguments = arguments
         self.flow = Flow(module.functions[entry])
+        self.parameters = {one.name for one in self.flow.function.params}
         program = Program(_executable(module, entry), entry, launch.dynamic_shared)
         launch.static_shared = program.static_shared
         self.code = program.entry
@@ -188,7 +189,7 @@ class _Walk:
                 op.run(self.wave, self.frame, index)
             elif op.control is not None:
                 op.control(self.wave, Group(self.code, 0, 0, index))
-            taken = any(name in self.assumed for name in step.reads) or self._from_example(step, match)
+            taken = any(name in self.assumed for name in step.reads) or self._parameter(step) in self.arguments.examples
             (self.assumed.update if taken else self.assumed.difference_update)(step.writes)
             return
         for name in step.writes:
@@ -205,17 +206,18 @@ class _Walk:
         if key in _COMPUTED:
             runs = step.guard is None and _whole_warps(active)
         elif match.entry.name == "ld":
-            runs = match.value(".ss").partition("::")[0] == "param"
+            runs = self._parameter(step) is not None
         else:
             runs = found[0] == "semantics" or match.entry.family in _REGISTERS
         return runs and all(self._known(name, active) for name in step.reads)
 
-    def _from_example(self, step: Step, match: Match) -> bool:
-        """Whether an instruction loads a parameter that an example stands for."""
-        if match.entry.name != "ld" or not isinstance(step.statement, ir.Instruction):
-            return False
+    def _parameter(self, step: Step) -> str | None:
+        """The parameter of the entry that an instruction loads."""
+        if not isinstance(step.statement, ir.Instruction) or not step.statement.opcode.startswith("ld.param"):
+            return None
         address = step.statement.operands[1]
-        return isinstance(address, ir.Address) and isinstance(address.base, ir.Sym) and address.base.name in self.arguments.examples
+        name = address.base.name if isinstance(address, ir.Address) and isinstance(address.base, ir.Sym) else ""
+        return name if name in self.parameters else None
 
     def _known(self, name: str, active: Mask) -> bool:
         register = self.code.scope.register(name)

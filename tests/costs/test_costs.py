@@ -107,7 +107,30 @@ def test_an_address_from_memory_is_not_known():
         px.ptx["st.global.u32"](x[px.tid.x], px.ptx["ld.global.u32"](y[place & 1023]))
 
     access = gathered.costs().memory[1].accesses[0]
-    assert (access.requests, access.bytes, access.sectors, access.note) == (1, 128, None, "its address comes from memory")
+    assert (access.requests, access.bytes, access.sectors, access.note) == (1, 128, None, "its address is not known")
+
+
+def test_what_a_function_returns_is_not_known():
+    @px.func
+    def place(of: u32) -> u32:
+        return of * 2
+
+    @px.kernel(grid=1, block=32)
+    def calling(x: px.Tensor((64,), u32)):
+        px.ptx["st.global.u32"](x[place(px.tid.x) & 63], px.tid.x)
+
+    (store,) = calling.costs().memory
+    assert (store.accesses[0].requests, store.accesses[0].sectors) == (1, None)
+
+
+def test_what_a_warp_exchanges_is_known():
+    @px.kernel(grid=1, block=64)
+    def exchanging(x: px.Tensor((64,), u32)):
+        with px.if_(px.warp_uniform(px.tid.x // 32) == 1):
+            px.ptx["st.global.u32"](x[px.tid.x], px.tid.x)
+
+    (store,) = exchanging.costs().memory
+    assert (store.certain, store.issued, store.accesses[0].sectors) == (True, 1, 4)
 
 
 # ---- arguments --------------------------------------------------------------------------------------------------------
