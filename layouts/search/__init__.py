@@ -6,7 +6,11 @@ What an instruction demands comes in as numbers (widths, granules, lanes, banks)
 from __future__ import annotations
 
 from ptxgen.layouts.search.conflict import smallest_conflict
+from ptxgen.layouts.search.exchange import Exchange, Gather, Stream, Turn, exchange, gather, wants
 from ptxgen.layouts.search.partition import Partition, partition
 from ptxgen.layouts.search.placement import Pattern, Placement, Unplaced, place
 
-__all__ = ["Partition", "Pattern", "Placement", "Unplaced", "partition", "place", "smallest_conflict"]
+__all__ = [
+    "Exchange", "Gather", "Partition", "Pattern", "Placement", "Stream", "Turn", "Unplaced", "exchange", "gather", "partition", "place",
+    "smallest_conflict", "wants",
+]  # fmt: skip

@@ -9,9 +9,10 @@ from typing import NamedTuple
 from ptxgen.layouts.axes import AxisTerm
 from ptxgen.layouts.dims import Dims
 
-__all__ = ["Piece", "axis_cuts", "cuts"]
+__all__ = ["Piece", "cuts"]
 
 Alike = Callable[[AxisTerm, AxisTerm], bool]
+_Run = Sequence[tuple[int, int, AxisTerm]]  # axis, extent and stride, outermost first
 
 
 class Piece(NamedTuple):
@@ -25,19 +26,22 @@ class Piece(NamedTuple):
     stride : AxisTerm
     atom : int or None
         The axis of the atom that it belongs to; None for what is left over.
+    inner : int
+        How many elements of that axis one step of it passes: 1 for its innermost piece.
     """
 
     axis: int
     extent: int
     stride: AxisTerm
     atom: int | None
+    inner: int = 1
 
 
 def cuts(axes: Sequence[Dims], atom: Sequence[Dims], alike: Alike) -> Iterator[list[list[Piece]]]:
     """Every way to find an atom in a tile: for each axis of the tile its pieces, outermost first.
 
     Each axis of the atom comes from one axis of the tile, in the same order where that is possible, which comes first. From an axis, pieces
-    are taken as far inside as they are found.
+    are taken as far inside as they are found. The axis of an atom that has but one may also come from several axes of the tile.
 
     Parameters
     ----------
@@ -46,10 +50,17 @@ def cuts(axes: Sequence[Dims], atom: Sequence[Dims], alike: Alike) -> Iterator[l
     alike : function
         Whether a stride of the tile may stand where the atom has another one.
     """
+    runs = [[(axis, int(extent), stride) for extent, stride in dims if extent != 1] for axis, dims in enumerate(axes)]  # type: ignore[arg-type]
+    wanted = [tuple((int(extent), stride) for extent, stride in dims if extent != 1) for dims in atom]  # type: ignore[arg-type]
     if len(atom) > len(axes):
         return
     for chosen in _assignments(len(axes), len(atom)):
-        yield from _combined(axes, atom, chosen, alike, 0)
+        yield from _combined(runs, wanted, chosen, alike, 0)
+    if len(wanted) == 1 and wanted[0] and len(axes) > 1:
+        for order in permutations(range(len(axes))):
+            for pieces in _found([one for axis in order for one in runs[axis]], 0, wanted[0], alike):
+                if len({piece.axis for piece in pieces if piece.atom is not None}) > 1:
+                    yield [[piece for piece in pieces if piece.axis == axis] for axis in range(len(axes))]
 
 
 def _assignments(axes: int, atom: int) -> list[tuple[int, ...]]:
@@ -57,33 +68,32 @@ def _assignments(axes: int, atom: int) -> list[tuple[int, ...]]:
     return sorted(permutations(range(axes), atom), key=lambda chosen: (list(chosen) != sorted(chosen), tuple(-axis for axis in chosen)))
 
 
-def _combined(axes: Sequence[Dims], atom: Sequence[Dims], chosen: tuple[int, ...], alike: Alike, axis: int) -> Iterator[list[list[Piece]]]:
-    if axis == len(axes):
+def _combined(
+    runs: Sequence[_Run], wanted: Sequence[tuple[tuple[int, AxisTerm], ...]], chosen: tuple[int, ...], alike: Alike, axis: int
+) -> Iterator[list[list[Piece]]]:
+    if axis == len(runs):
         yield []
         return
     number = chosen.index(axis) if axis in chosen else None
-    found = axis_cuts(axis, axes[axis], number, atom[number] if number is not None else (), alike)
-    for pieces in found:
-        for rest in _combined(axes, atom, chosen, alike, axis + 1):
+    for pieces in _found(runs[axis], number, wanted[number] if number is not None else (), alike):
+        for rest in _combined(runs, wanted, chosen, alike, axis + 1):
             yield [pieces, *rest]
 
 
-def axis_cuts(axis: int, dims: Dims, number: int | None, wanted: Dims, alike: Alike) -> Iterator[list[Piece]]:
-    """The ways to find one axis of an atom, `wanted`, in one axis of a tile, `dims`: its pieces, outermost first."""
-    dims = tuple(dim for dim in dims if dim[0] != 1)
-    wanted = tuple(dim for dim in wanted if dim[0] != 1)
+def _found(run: _Run, number: int | None, wanted: tuple[tuple[int, AxisTerm], ...], alike: Alike, inner: int = 1) -> Iterator[list[Piece]]:
+    """The ways to find one axis of an atom in a run of dimensions: its pieces, outermost first."""
     if not wanted:
-        yield [Piece(axis, int(extent), stride, None) for extent, stride in dims]  # type: ignore[arg-type]
+        yield [Piece(axis, extent, stride, None) for axis, extent, stride in run]
         return
-    if not dims:
+    if not run:
         return
-    outer, (extent, stride) = dims[:-1], (int(dims[-1][0]), dims[-1][1])  # type: ignore[arg-type]
-    more, (need, step) = wanted[:-1], (int(wanted[-1][0]), wanted[-1][1])  # type: ignore[arg-type]
+    outer, (axis, extent, stride) = run[:-1], run[-1]
+    more, (need, step) = wanted[:-1], wanted[-1]
     if alike(stride, step) and (need % extent == 0 or extent % need == 0):
         taken = min(extent, need)
-        left = outer if extent == taken else (*outer, (extent // taken, stride * taken))
+        left = outer if extent == taken else [*outer, (axis, extent // taken, stride * taken)]
         still = more if need == taken else (*more, (need // taken, step * taken))
-        for pieces in axis_cuts(axis, left, number, still, alike):
-            yield [*pieces, Piece(axis, taken, stride, number)]
-    for pieces in axis_cuts(axis, outer, number, wanted, alike):
+        for pieces in _found(left, number, still, alike, inner * taken):
+            yield [*pieces, Piece(axis, taken, stride, number, inner)]
+    for pieces in _found(outer, number, wanted, alike, inner):
         yield [*pieces, Piece(axis, extent, stride, None)]

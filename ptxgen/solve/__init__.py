@@ -10,6 +10,7 @@ from __future__ import annotations
 from ptxgen.layouts.errors import Impossible
 from ptxgen.solve.arrangement import Arrangement
 from ptxgen.solve.canonical import CanonicalPlan, canonical
+from ptxgen.solve.convert import ConvertPlan, convert
 from ptxgen.solve.copy import CopyPart, CopyPlan, copy
 from ptxgen.solve.descriptor import DescriptorPlan, descriptor
 from ptxgen.solve.operand import Copied, OperandPlan, operand
@@ -17,6 +18,6 @@ from ptxgen.solve.shared import Access, SharedPlan, shared
 from ptxgen.solve.tensormap import TensorMapPlan, tensor_map
 
 __all__ = [
-    "Access", "Arrangement", "CanonicalPlan", "Copied", "CopyPart", "CopyPlan", "DescriptorPlan", "Impossible", "OperandPlan",
-    "SharedPlan", "TensorMapPlan", "canonical", "copy", "descriptor", "operand", "shared", "tensor_map",
+    "Access", "Arrangement", "CanonicalPlan", "ConvertPlan", "Copied", "CopyPart", "CopyPlan", "DescriptorPlan", "Impossible",
+    "OperandPlan", "SharedPlan", "TensorMapPlan", "canonical", "convert", "copy", "descriptor", "operand", "shared", "tensor_map",
 ]  # fmt: skip

@@ -1,0 +1,64 @@
+"""A conversion's plan as instructions of the kernel that is being traced."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ptxgen import ir
+from ptxgen.instructions.checking import Given
+from ptxgen.instructions.types import Type
+from ptxgen.layouts.errors import LayoutError
+from ptxgen.layouts.layout import Layout
+from ptxgen.solve.steps import run
+from ptxgen.tile.apply import apply
+from ptxgen.tracing.builder import current
+from ptxgen.tracing.handles.groups import syncthreads
+from ptxgen.tracing.raw import ptx
+from ptxgen.tracing.views import Registers, View
+
+if TYPE_CHECKING:
+    from ptxgen.solve.convert import ConvertPlan
+
+__all__ = ["emitted"]
+
+
+def emitted(plan: ConvertPlan, source: Any, destination: Any, through: Any) -> None:
+    """See `ConvertPlan.apply`."""
+    builder = current("plan.apply")
+    held = _registers(plan, source, plan.source, plan.containers[0], "source")
+    into = _registers(plan, destination, plan.destination, plan.containers[1], "destination")
+    if source.storage is destination.storage:
+        raise LayoutError("source and destination are the same registers", legal="a tile of its own for each: px.local(...)")
+    if plan.route is not None:
+        if through is None:
+            raise LayoutError("the plan goes through shared memory", legal="plan.apply(source, destination, px.shared(**plan.tile))")
+        route = plan.route
+        apply(route.store, route.stored(through), route.stored(source), scope=plan.scope)
+        if plan.scope == "warp":
+            ptx["bar.warp.sync"](0xFFFFFFFF)
+        else:
+            syncthreads()
+        apply(route.load, route.loaded(destination), route.loaded(through), scope=plan.scope)
+        return
+
+    def lane() -> tuple[ir.Operand, Given]:
+        return builder.special("laneid", 0, 31).described()
+
+    run(builder, plan.steps, {**_named("s", held), **_named("d", into)}, lane)
+
+
+def _named(letter: str, storage: Registers) -> dict[str, tuple[ir.Reg, Type]]:
+    return {f"{letter}{number}": (register, storage.container) for number, register in enumerate(storage.registers)}
+
+
+def _registers(plan: ConvertPlan, view: Any, layout: Layout, container: Type, which: str) -> Registers:
+    if not isinstance(view, View) or not isinstance(view.storage, Registers):
+        raise LayoutError(f"the {which} {view!r} is no register tile", legal="a px.local tile")
+    view.check_visible()
+    wanted = layout if layout.unit == "bit" else layout.bind(plan.dtype.bits)
+    if view.dtype.bits != plan.dtype.bits or view.storage.container.bits != container.bits or view.layout != wanted:
+        raise LayoutError(
+            f"the {which} {view!r} is not the tile that the plan converts",
+            legal=f"px.local({layout.shape}, px.{plan.dtype.name}, layout={layout!r}, container=px.{container.name})",
+        )
+    return view.storage
