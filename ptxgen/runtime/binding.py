@@ -8,7 +8,7 @@ checks in a few microseconds; whatever it does not recognise or does not accept 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ptxgen.runtime.arrays import ArrayInfo, accepted_dtypes, describe_array, row_major
@@ -159,6 +159,8 @@ class _Check:
                 self.values[hidden.name] = self._dim(hidden)
         arrays = tuple(info for _, info in self.arrays)
         device, empty = self._device(), bool(arrays) and all(info.empty for info in arrays)
+        if device is not None:
+            self._check_handles(expected, args)
         dims = tuple(self.dims[name][0] for name in self.signature.dims)
         for hidden in self.signature.params:
             if isinstance(hidden, TensorMapParam):
@@ -321,6 +323,14 @@ class _Check:
         if len(data) != param.size:
             raise self._fail(param.name, f"{len(data)} bytes; the parameter is a block of {param.size} bytes")
         return data
+
+    def _check_handles(self, expected: Sequence[Parameter], args: tuple[Any, ...]) -> None:
+        """A texture or surface of the emulator is none of a GPU's."""
+        for param, value in zip(expected, args):
+            if getattr(value, "emulated_only", False) is True:
+                raise self._fail(
+                    param.name, f"{value!r}, which the emulator alone knows", "pass the handle that cuTexObjectCreate gave, as an int"
+                )
 
     def _dim(self, param: DimParam) -> Any:
         value, where = self.dims[param.name]

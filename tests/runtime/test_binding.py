@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ptxgen.instructions.types import b16, b32, bf16, f32, s32, type_named, u8, u32
+import ptxgen as px
+from ptxgen.instructions.types import b16, b32, bf16, f32, s32, type_named, u8, u32, u64
 from ptxgen.runtime import (
     ArgumentError,
     Binder,
@@ -19,6 +20,7 @@ from ptxgen.runtime import (
     ScalarParam,
     Signature,
     TensorParam,
+    binding,
     describe_array,
     stream_handle,
 )
@@ -255,6 +257,17 @@ def test_cpu_tensors():
     )
     assert "a tensor of layout torch.sparse_coo" in refusal(SAXPY, torch.zeros(64).to_sparse(), x, 1.0)
     assert Binder(Signature("k", [TensorParam("x", bf16, [2])]))(torch.zeros(2, dtype=torch.bfloat16)).device is None
+
+
+def test_textures_of_the_emulator_are_none_of_a_gpu(monkeypatch):
+    texture = px.Texture(np.zeros((2, 2), np.float32))
+    signature = Signature("k", [ScalarParam("t", u64)])
+    assert Binder(signature)(texture).values == (int(texture.__index__()),)
+    monkeypatch.setattr(binding._Check, "_device", lambda self: 0)  # as if there were arrays on a GPU
+    assert refusal(signature, texture) == (
+        "k: argument 't' is <Texture 2d of float32[2, 2]>, which the emulator alone knows. "
+        "Fix: pass the handle that cuTexObjectCreate gave, as an int"
+    )
 
 
 class CudaTensor:
