@@ -132,11 +132,14 @@ def _of_opcode(opcode: str, options: DrawOptions) -> _Drawing:
     if options.operand is None and len(found) > 1:
         raise UsageError(f"{opcode} has several operands: --operand {' or '.join(found)}")
     name = options.operand or next(iter(found), "")
-    layout = hardware_layout(opcode, name, **dict(map(_choice, options.choices)))
+    try:
+        layout = hardware_layout(opcode, name, **dict(map(_choice, options.choices)))
+    except LayoutError as error:
+        raise error.reword(lambda text: re.sub(r"^(\w+) = ", r"--set \1=", text)) from None
     operand = found.get(name) or _meant(found, name)
     title, names = f"{opcode}, {operand.operand}", operand.axes or None
     bits = 1 if operand.unit == "bit" else (TYPES.get(operand.unit) or ELEMENT_TYPES[operand.unit]).bits
-    if operand.place == "addresses":
+    if operand.place == "addresses" and any(axis.is_thread for axis in layout.axes):
         return _Drawing(_without_memory(layout), "owner", None, None, names, f"{title}: who gives the address")
     if operand.place == "registers":
         return _Drawing(layout, "owner", bits, max(bits, _REGISTER), names, title)

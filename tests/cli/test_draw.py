@@ -73,6 +73,11 @@ def test_lanes_that_give_addresses(drawn) -> None:
     assert [cell.elements for cell in cells] == [[(i, r, c) for c in range(8)] for i in range(4) for r in range(8)]
 
 
+def test_matrices_at_one_address_are_drawn_by_address(drawn) -> None:
+    cells = read(drawn("wmma.load.a.sync.aligned.row.m16n16k16.shared.f16", "--operand", "p"))
+    assert all(cell.texts == [str(32 * row + 2 * column)] for cell in cells for row, column in cell.elements)
+
+
 def test_tensor_memory(drawn) -> None:
     held = {cell.elements[0]: cell.texts for cell in read(drawn("tcgen05.ld.sync.aligned.16x256b.x1.b32", "--operand", "r"))}
     assert held[9, 5] == ["T6", "R3"]  # ISA 9.7.18.2.3.3: lane 8 + r, columns 2c and 2c + 1 in registers 2 and 3 of thread 4r + c
@@ -126,6 +131,8 @@ def test_what_has_no_picture_is_told_with_options(capsys: pytest.CaptureFixture[
     )
     assert main(["draw", "S[(32, 4) : (1@laneid, 1)]", "--as", "address"]) == 1
     assert capsys.readouterr().err.endswith("  legal: --as owner\n")
+    assert main(["draw", "tcgen05.ld.sync.aligned.16x32bx2.x1.b32", "--operand", "taddr"]) == 1
+    assert capsys.readouterr().err.endswith("  legal: --set split=a number of columns\n")
     assert main(["draw", "S[4, 8"]) == 1
     assert capsys.readouterr().err == "ptxgen: can't read the layout 'S[4, 8': no expression (near column 2)\n"
     assert main(["draw", "add.f32"]) == 1
