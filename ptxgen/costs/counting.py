@@ -22,7 +22,6 @@ Boxes = dict[int, int]
 """Bytes of one box, by the address of the tensor map that describes it."""
 
 _FROM_MEMORY = "its address is not known"
-_EXAMPLE = "with the example arguments"
 _ENGINE = "moved by the copy engine"
 _ATOMIC = "updated at the memory"
 _ELSEWHERE = "of another unit"
@@ -118,8 +117,7 @@ def _addresses(places: list[Place], space: str) -> NDArray[np.int64]:
 def _counts(access: Access, reach: _Reach, addresses: NDArray[np.int64], active: NDArray[np.bool_], places: list[Place]) -> Access:
     lanes, on = addresses.reshape(-1, WARP), active.reshape(-1, WARP)
     lanes, on = lanes[on.any(axis=-1)], on[on.any(axis=-1)]
-    if any(one.assumed for one in places):
-        access = access._replace(note=_EXAMPLE)
+    access = access._replace(note=next((one.assumed for one in places if one.assumed), access.note))
     if access.space == "global":
         found, ideal = (int(count(lanes, reach.width, active=on).sum()) for count in (sectors, ideal_sectors))
         return access._replace(sectors=found, ideal_sectors=ideal)

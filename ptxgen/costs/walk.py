@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ptxgen import ir
 from ptxgen.costs.arguments import Arguments
+from ptxgen.costs.ways import Ways
 from ptxgen.emulator.lowering import Op
 from ptxgen.emulator.machine import Group, Wave
 from ptxgen.emulator.memory import WINDOW_SHIFT, WINDOWS, Memory
@@ -32,6 +33,8 @@ Mask = NDArray[np.bool_]
 
 _REGISTERS = {"comparison", "logic", "move", "video"}  # families whose instructions reach nothing but registers
 _COMPUTED = {("warp", name) for name in ("shfl.sync", "vote.sync", "match.sync", "redux.sync", "elect.sync")}
+_EXAMPLE = "with the example arguments"
+_ONE_ROUND = "after one round of a loop"
 _UNSTEADY = ("%clock", "%globaltimer", "%smid", "%pm")
 
 
@@ -44,13 +47,13 @@ class Place(NamedTuple):
         ``"shared"``, ``"global"`` or another state space; of a generic address the one whose window it lies in.
     addresses : int64 array of shape (threads,) or None
         Bytes in that space; None where they depend on what memory holds.
-    assumed : bool
-        Whether they depend on an argument that is taken for an example.
+    assumed : str
+        What they rest on beside the text: an argument that is taken for an example, one round of a loop; empty where nothing.
     """
 
     space: str
     addresses: NDArray[np.int64] | None
-    assumed: bool
+    assumed: str = ""
 
 
 class Executed(NamedTuple):
@@ -103,32 +106,39 @@ class _Walk:
         self.wave = Wave(program, threads, memory, memory.reports, seed=0, step_limit=1, checks=False)
         self.frame = self.wave.frame_of(self.code, 0)
         self.everyone = np.ones(threads.count, np.bool_)
-        self.assumed: set[str] = set()
+        self.assumed: dict[str, str] = {}  # registers whose values stand for others, and why
 
     # ---- the way through the blocks -----------------------------------------------------------------------------------
 
     def run(self) -> Iterator[Executed]:
         blocks = self.flow.blocks
+        ways = Ways(self.flow)
         nobody = np.zeros_like(self.everyone)
-        reached = [nobody] * len(blocks)
-        sure = [True] * len(blocks)
-        reached[0] = self.everyone
-        leaves = _loop_exits(self.flow)
+        may = [nobody] * len(blocks)  # threads that come to a block, where it is not known all that may
+        must = [nobody] * len(blocks)  # those that certainly do
+        may[0] = must[0] = self.everyone
         for number, block in enumerate(blocks):
-            active, certain = reached[number], sure[number]
+            certain = bool((may[number] == must[number]).all())
             for step in self.flow.steps[block.start : block.end]:
-                yield self._execute(step, active, certain)
-            back = any(after <= number for after, _ in block.exits)
-            for after, literal in block.exits:
-                if after <= number:
-                    continue
-                coming, known = (active, True) if back and len(block.exits) > 1 else self._holding(literal, active)
-                if len(block.exits) > 1 and literal is None:
-                    known = False  # an index decides
-                reached[after] = reached[after] | coming
-                sure[after] = sure[after] and known and certain
-            for after in leaves.get(number, ()):  # who went round a loop leaves it in the end
-                reached[after] = reached[after] | active
+                yield self._execute(step, may[number], certain)
+            for after, literal in ways.forward[number]:
+                coming, known = self._taken(number, literal, may[number], must[number], ways)
+                may[after] = may[after] | coming
+                if known:
+                    must[after] = must[after] | (coming & must[number])
+            for after in ways.leaving.get(number, ()):  # who went round a loop leaves it in the end
+                may[after] = may[after] | may[number]
+            meeting = ways.meet[number]
+            if meeting is not None:
+                must[meeting] = must[meeting] | must[number]
+            for name in ways.changed.get(number, ()):
+                self.assumed[name] = _ONE_ROUND
+
+    def _taken(self, number: int, literal: Literal | None, may: Mask, must: Mask, ways: Ways) -> tuple[Mask, bool]:
+        """Who takes a way out of a block, and whether that is known."""
+        if number in ways.leaving or (literal is None and len(ways.forward[number]) > 1):
+            return may, len(ways.forward[number]) < 2  # behind a loop sooner or later; or an index decides
+        return self._holding(literal, may)
 
     def _holding(self, literal: Literal | None, active: Mask) -> tuple[Mask, bool]:
         """The active threads in which a predicate has a value, and whether that is known."""
@@ -189,8 +199,13 @@ class _Walk:
                 op.run(self.wave, self.frame, index)
             elif op.control is not None:
                 op.control(self.wave, Group(self.code, 0, 0, index))
-            taken = any(name in self.assumed for name in step.reads) or self._parameter(step) in self.arguments.examples
-            (self.assumed.update if taken else self.assumed.difference_update)(step.writes)
+            reasons = [self.assumed[name] for name in step.reads if name in self.assumed]
+            if self._parameter(step) in self.arguments.examples:
+                reasons.append(_EXAMPLE)
+            for name in step.writes:
+                self.assumed.pop(name, None)
+                if reasons:
+                    self.assumed[name] = reasons[0]
             return
         for name in step.writes:
             register = self.code.scope.register(name)
@@ -241,17 +256,17 @@ class _Walk:
         if isinstance(operand.base, ir.Sym):
             location = self.code.scope.variable(operand.base.name)
             if location is None or location.in_frame:
-                return Place(space, None, False)
-            return Place(location.space, np.full(count, location.address + operand.offset), False)
+                return Place(space, None)
+            return Place(location.space, np.full(count, location.address + operand.offset))
         if isinstance(operand.base, ir.Int):
-            return Place(space, np.full(count, operand.base.value + operand.offset), False)
+            return Place(space, np.full(count, operand.base.value + operand.offset))
         register = self.code.scope.register(operand.base.name, operand.base.part)
         if register is None or not self._known(operand.base.name, active):
-            return Place(space, None, False)
+            return Place(space, None)
         found = self.frame.values[register.slot].astype(np.int64) + operand.offset
         if not space:
             space, found = _window(found, active)
-        return Place(space, found, operand.base.name in self.assumed)
+        return Place(space, found, self.assumed.get(operand.base.name, ""))
 
 
 def _window(addresses: NDArray[np.int64], active: Mask) -> tuple[str, NDArray[np.int64]]:
@@ -271,19 +286,6 @@ def _whole_warps(active: Mask) -> bool:
         return False
     warps = active.reshape(-1, WARP)
     return bool((warps.all(axis=1) == warps.any(axis=1)).all())
-
-
-def _loop_exits(flow: Flow) -> dict[int, set[int]]:
-    """For each block that goes back to an earlier one: the blocks behind the loop that its loop can be left for."""
-    found: dict[int, set[int]] = {}
-    for number, block in enumerate(flow.blocks):
-        for header, _ in block.exits:
-            if header <= number:
-                inside = range(header, number + 1)
-                found.setdefault(number, set()).update(
-                    after for one in inside for after, _ in flow.blocks[one].exits if after > number
-                )
-    return found
 
 
 def _executable(module: ir.Module, entry: str) -> ir.Module:

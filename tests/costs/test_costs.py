@@ -85,9 +85,33 @@ def test_what_data_decides_is_an_upper_bound():
         px.ptx["st.global.f32"](x[px.tid.x], value)
 
     costs = deciding.costs()
-    assert [one.certain for one in costs.memory] == [True, False, False, False]
+    assert [one.certain for one in costs.memory] == [True, False, False, True]
     assert costs.total("sectors", "global", store=True) == 12
     assert "at most" in str(costs)
+
+
+def test_what_follows_a_way_that_may_have_ended_is_an_upper_bound():
+    @px.kernel(grid=1, block=32)
+    def leaving(x: px.Tensor((32,), f32)):
+        with px.if_(px.ptx["ld.global.f32"](x[px.tid.x]) > 0.0):
+            px.return_()
+        px.ptx["st.global.f32"](x[px.tid.x], px.f32(0.0))
+
+    assert [one.certain for one in leaving.costs().memory] == [True, False]
+
+
+def test_an_address_that_a_loop_makes_is_that_after_one_round():
+    @px.kernel(grid=1, block=32)
+    def walking(x: px.Tensor((1024,), f32)):
+        at = px.reg(u32, 0)
+        for _ in px.range(0, 8):
+            px.ptx["st.global.f32"](x[at % 32 * 32 + px.tid.x], px.f32(1.0))
+            at += 1
+        px.ptx["st.global.f32"](x[at % 32 * 32 + px.tid.x], px.f32(2.0))
+
+    inside, behind = walking.costs().memory
+    assert (inside.certain, inside.accesses[0].sectors, inside.accesses[0].note) == (True, 4, "")
+    assert (behind.certain, behind.accesses[0].sectors, behind.accesses[0].note) == (True, 4, "after one round of a loop")
 
 
 def test_an_elected_thread_is_one():
