@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ptxgen.layouts.axes import ZERO, Axis, AxisTerm, m
+from ptxgen.layouts.axes import ZERO, Axis, AxisTerm, m, tx
 from ptxgen.layouts.dims import Dim, coalesce, index
 from ptxgen.layouts.errors import LayoutError
-from ptxgen.layouts.expr import Expr, Scalar, prove_nonnegative
+from ptxgen.layouts.expr import Expr, Monomial, Scalar, prove_nonnegative
 from ptxgen.layouts.units import ELEMENT, bits_of
 
 if TYPE_CHECKING:
@@ -51,10 +51,8 @@ def _equal_positions(a: Layout, b: Layout) -> bool:
         return False
     if not a.replica_dims and not b.replica_dims:
         return np.array_equal(a.table().m, b.table().m) and _linear_elsewhere(a) == _linear_elsewhere(b)
-    if a.symbols or b.symbols:
-        return False
-    axes = sorted({*a.axes, *b.axes} - {m}, key=lambda axis: axis.order)
-    return np.array_equal(_position_rows(a, axes), _position_rows(b, axes))
+    keys = [key for key in dict.fromkeys((*_components(a), *_components(b))) if key != (m, ())]
+    return np.array_equal(_position_rows(a, keys), _position_rows(b, keys))
 
 
 def _linear_elsewhere(layout: Layout) -> tuple[object, ...]:
@@ -113,14 +111,24 @@ def canonical_replicas(replicas: tuple[Dim, ...]) -> tuple[tuple[Dim, ...], Axis
         stride = stride.reduced()
         if extent == 1 or not stride.parts:
             continue
-        leading = stride.parts[0][1]
-        if isinstance(leading, int) and leading < 0 and isinstance(extent, int):
+        if _points_down(stride.parts[0][1]):
             shift = shift + stride * (extent - 1)
             stride = -stride
         kept.append((extent, stride))
     # Only spelling depends on this order: equality compares the sets of displacements.
     kept.sort(key=lambda dim: [(axis.order, value if isinstance(value, int) else 0) for axis, value in dim[1].parts], reverse=True)
     return coalesce(tuple(kept)), shift
+
+
+def _points_down(leading: Scalar) -> bool:
+    """Which of a step and its opposite is spelled, so that the same set of homes is: the first coefficient is positive.
+
+    The homes' least displacement, term by term, is then that of the layout itself, whatever the symbols' signs.
+    """
+    if isinstance(leading, int):
+        return leading < 0
+    first = min(leading.terms, key=lambda mono: [symbol.order for symbol in mono])
+    return leading.terms[first] < 0
 
 
 def _displaced(replicas: tuple[Dim, ...]) -> set[AxisTerm] | tuple[Dim, ...]:
@@ -257,10 +265,17 @@ def _position_keys(layout: Layout) -> np.ndarray:
     return keys.ravel()
 
 
-def _position_rows(layout: Layout, axes: list[Axis]) -> np.ndarray:
-    """Rows (element, position on m and on the axes) of all elements and replicas, sorted and without repeats."""
+def _components(layout: Layout) -> list[tuple[Axis, Monomial]]:
+    """The axes and monomials of which positions are sums, replicas included."""
+    full = layout.expand_replicas()
+    axes = dict.fromkeys((m, *(tx if axis.is_thread else axis for axis in full.axes)))
+    return [(axis, mono) for axis in axes for mono in full.table().component(axis)]
+
+
+def _position_rows(layout: Layout, keys: list[tuple[Axis, Monomial]]) -> np.ndarray:
+    """Rows (element, constant position on m, the components of the keys) of all elements and replicas, sorted and without repeats."""
     full = layout.expand_replicas()
     table = full.table()
     elements = np.arange(layout.size).reshape(layout.shape)
-    columns = [elements, table.m] + [table.component(axis).get((), np.int64(0)) for axis in axes]
+    columns = [elements, table.m] + [table.component(axis).get(mono, np.int64(0)) for axis, mono in keys]
     return np.unique(np.stack([np.broadcast_to(column, full.shape).ravel() for column in columns], -1), axis=0)

@@ -65,7 +65,10 @@ class Swizzle:
 
     def apply_units(self, positions: Positions, bits: int) -> Positions:
         """Swizzled positions of unswizzled ones, counted in units of so many bits, which divide the granule."""
-        return positions ^ (positions >> self.shift & self._mask(_BITS_PER_BYTE_LOG2) // bits)
+        moved = positions >> self.shift
+        moved &= self._mask(_BITS_PER_BYTE_LOG2) // bits  # in place: arrays of positions are large
+        moved ^= positions
+        return moved
 
     def _mask(self, unit: int) -> int:
         return ((1 << self.bits) - 1) << (self.base + unit)

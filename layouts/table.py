@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from ptxgen.layouts.axes import Axis, AxisTerm, m, tx
-from ptxgen.layouts.dims import Dims
+from ptxgen.layouts.dims import Dims, coalesce
 from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.expr import Expr, Monomial, Scalar
 from ptxgen.layouts.swizzle import Swizzle
@@ -130,7 +130,8 @@ def _sums(dims: tuple[Dims, ...], shape: tuple[int, ...], offset: AxisTerm) -> d
 def _summed(dims: tuple[Dims, ...], shape: tuple[int, ...]) -> tuple[dict[_Key, int], dict[_Key, np.ndarray]]:
     """How far each component reaches, and its value at every element, without an offset."""
     reach: dict[_Key, int] = {}
-    steps = [[(extent, _coefficients(stride)) for extent, stride in part] for part in dims]
+    parts = dims if prod(shape) <= _KEPT else tuple(coalesce(part) for part in dims)
+    steps = [[(extent, _coefficients(stride)) for extent, stride in part] for part in parts]
     for part in steps:
         for extent, own in part:
             assert isinstance(extent, int)  # the layout refuses tables of runtime extents
@@ -164,8 +165,9 @@ def _vectors(steps: Sequence[tuple[Scalar, dict[_Key, int]]]) -> dict[_Key, np.n
     vectors = {}
     for key in dict.fromkeys(key for _, own in steps for key in own):
         vector = np.zeros(1, np.int64)
-        for extent, own in steps:
-            vector = (vector[:, None] + np.arange(extent, dtype=np.int64) * own.get(key, 0)).ravel()  # type: ignore[arg-type]
+        for extent, own in reversed(steps):  # long rows are added faster than many short ones
+            column = np.arange(extent, dtype=np.int64) * own.get(key, 0)  # type: ignore[arg-type]
+            vector = (column[:, None] + vector).ravel()
         vectors[key] = vector
     return vectors
 

@@ -13,6 +13,7 @@ from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.expr import Expr, exact_int
 from ptxgen.layouts.layout import Layout
 from ptxgen.layouts.spec import Shard, as_extent, row_major
+from ptxgen.layouts.threads import check_thread_ranges
 from ptxgen.layouts.units import bits_of
 
 _THEN = "the sum of layouts without swizzles, swizzled then"
@@ -131,7 +132,7 @@ def direct_sum(first: Layout, second: Layout | Shard) -> Layout:
     Raises
     ------
     LayoutError
-        For different units; for a swizzle that the other's positions, no multiples of its period, would upset.
+        For different units; when a thread axis leaves its range; for a swizzle whose period the other's positions are no multiples of.
     """
     other = second if isinstance(second, Layout) else Layout(second)
     if first.unit != other.unit:
@@ -141,7 +142,9 @@ def direct_sum(first: Layout, second: Layout | Shard) -> Layout:
         if swizzled.swizzle is not None:
             _check_commutes(swizzled, added)
     dims = (*first.dims, *other.dims)
-    return Layout._of(dims, (*first.replica_dims, *other.replica_dims), first.offset + other.offset, swizzle, first.unit)
+    found = Layout._of(dims, (*first.replica_dims, *other.replica_dims), first.offset + other.offset, swizzle, first.unit)
+    check_thread_ranges(found)
+    return found
 
 
 def _check_commutes(swizzled: Layout, added: Layout) -> None:

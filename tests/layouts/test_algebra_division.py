@@ -325,6 +325,10 @@ def test_packing_before_bind_is_retyping_after_it():
     assert pack(registers, 2) == Layout(S[(32, 4) : (1 @ tx, 1)])
     for build, message in [
         (
+            lambda: direct_sum(registers, Layout(S[(2,) : (16 @ laneid,)])),
+            "laneid reaches 47 at coordinate (31, 0, 1); a warp has lanes 0..31: write warpid and laneid, or use tx",
+        ),
+        (
             lambda: pack(registers, 3),
             "can't pack 3 elements of Layout(S[(32, 8) : (1 @ laneid, 1)]): neighbours in the last dimension are 8 at a step "
             "of 1\n  legal: a multiple of 3 neighbours at a step of 1",

@@ -82,6 +82,11 @@ def test_runtime_strides_compare_as_polynomials():
     assert Layout(S[(n, 4)]) == Layout(S[(n, 4) : (4, 1)]) and hash(Layout(S[(n, 4)])) == hash(Layout(S[(n, 4) : (4, 1)]))
     assert Layout(S[(4,) : (n,)], R[2:n]) == Layout(S[(4,) : (n,)], R[2:n])
     assert Layout(S[4], R[(2, 2) : (n, n)]) == Layout(S[4], R[3:n]) != Layout(S[4], R[2:n])
+    k = Symbol("k", None)
+    assert Layout(S[4], R[2:-n], offset=n) == Layout(S[4], R[2:n])
+    assert Layout(S[4], R[3 : n - k], offset=k * 2) == Layout(S[4], R[3 : k - n], offset=n * 2) != Layout(S[4], R[3 : k - n], offset=n)
+    assert Layout(S[4], R[2 : n - 4], offset=4) == Layout(S[4], R[2 : 4 - n], offset=n)
+    assert Layout(S[4], R[n:-4], offset=n * 4 - 4) == Layout(S[4], R[n:4])
 
 
 def test_units_do_not_mix():
@@ -182,6 +187,8 @@ def test_runtime_offsets_through_a_swizzle():
     assert staged != unswizzled
     first_row = tile[0] + stage * 8192
     assert first_row == unswizzled[0] and hash(first_row) == hash(unswizzled[0])
+    copied = [layout + R[2 : 1 @ warpid] + R[2 : stage * 8192] for layout in (first_row, unswizzled[0], unswizzled[1])]
+    assert copied[0] == copied[1] != copied[2] and copied[0] != first_row + R[2 : 1 @ warpid] + R[2 : stage * 16384]
 
 
 # --- injectivity ------------------------------------------------------------------------------------------------------
