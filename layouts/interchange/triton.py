@@ -315,7 +315,7 @@ def _mmas(linear: LinearLayout, bits: int | None) -> Iterator[NvidiaMma]:
     for warps in _splits(linear.bases["warp"], rank) if rank in (2, 3) else ():
         yield NvidiaMma(version=(2, 0), warps_per_cta=warps, instr_shape=(1, 16, 8)[-rank:], cga_layout=cga)
     for warps in _splits(linear.bases["warp"], rank) if rank == 2 else ():
-        for n in (8, 16, 32, 64, 128, 256):
+        for n in (256, 128, 64, 32, 16, 8):  # the widest instruction that fits
             yield NvidiaMma(version=(3, 0), warps_per_cta=warps, instr_shape=(16, n, _MMA_K), cga_layout=cga)
 
 
