@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ptxgen.layouts.errors import LayoutError
-from ptxgen.layouts.pictures.sheet import Sheet, arrange
+from ptxgen.layouts.pictures.sheet import Look, Sheet, arrange
 from ptxgen.layouts.pictures.svg import written
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def svg(
     limit: int = LIMIT,
 ) -> str:
     """See `Layout.svg`."""
-    return written(arrange(layout, by, bits, container, rows, names, title, (limit, limit)))
+    return written(arrange(layout, Look(by, bits, container, rows, names, title), (limit, limit)))
 
 
 def repr_svg(layout: Layout) -> str | None:
@@ -64,7 +64,9 @@ def terminal(
     """
     from ptxgen.layouts.pictures.terminal import fitted
 
+    look = Look(by, bits, container, rows, names, title)
+
     def sheet(columns: int) -> Sheet:
-        return arrange(layout, by, bits, container, rows, names, title, (limit, columns))
+        return arrange(layout, look, (limit, columns))
 
     return fitted(sheet, limit, width)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,7 +18,7 @@ from ptxgen.layouts.pictures.sayings import Legend, Mark, Saying, saying
 if TYPE_CHECKING:
     from ptxgen.layouts.layout import Layout
 
-__all__ = ["Band", "Cell", "Sheet", "arrange"]
+__all__ = ["Band", "Cell", "Look", "Sheet", "arrange"]
 
 FINE = 32
 """Columns up to which each element (or each packed register, each bank) has a cell of its own; beyond, runs share one."""
@@ -28,6 +28,17 @@ _LEAST_ROWS = 16  # that are drawn however many places each element has
 _LEAST_PART = 4  # rows or columns of a part that is set apart
 _SHARE = 4  # bands that each group keeps at least
 _LEFT_OUT = "Dashed: {} are left out. A limit of more draws more of them, a slice of the layout shows a part in full."
+
+
+class Look(NamedTuple):
+    """What a picture is to show; see `Layout.svg`."""
+
+    by: str | None = None
+    bits: int | None = None
+    container: int | None = None
+    rows: int | None = None
+    names: Sequence[str] | None = None
+    title: str = ""
 
 
 class Band(NamedTuple):
@@ -77,38 +88,44 @@ class Sheet(NamedTuple):
     notes: tuple[str, ...]
 
 
-def arrange(
-    layout: Layout,
-    by: str | None,
-    bits: int | None,
-    container: int | None,
-    rows: int | None,
-    names: Sequence[str] | None,
-    title: str,
-    most: tuple[int, int],
-) -> Sheet:
-    """The sheet of a layout with at most so many rows and columns of cells; see `Layout.svg` for the other parameters."""
-    most = _positive(most[0], "limit"), _positive(most[1], "limit")
-    split = _split(layout, rows)
-    labels = _labels(layout, names)
-    bits = None if bits is None else _positive(bits, "bits")
-    places = Places(layout, bits, split)
-    view = saying(by or _usual(places), places, None if container is None else _positive(container, "container"))
-    most = max(_LEAST_ROWS, most[0] // min(places.shape[0], _SHOWN)), most[1]
+def arrange(layout: Layout, look: Look, most: tuple[int, int]) -> Sheet:
+    """The sheet of a layout with at most so many rows and columns of cells."""
+    split = _split(layout, look.rows)
+    labels = _labels(layout, look.names)
+    places = Places(layout, None if look.bits is None else _positive(look.bits, "bits"), split)
+    view = saying(look.by or _usual(places), places, None if look.container is None else _positive(look.container, "container"))
     gaps = [_gaps(places.dims(across), view.parts(), across) for across in (False, True)]
-    down = _bands(places.dims(across=False), gaps[0], np.zeros(len(gaps[0]) - 1, np.bool_), most[0])
-    across = _bands(places.dims(across=True), gaps[1], _joined(view, gaps[1]), most[1])
+    rows, columns = _most_rows(_positive(most[0], "limit"), places.shape[0]), _positive(most[1], "limit")
+    down = _bands(places.dims(across=False), gaps[0], np.zeros(len(gaps[0]) - 1, np.bool_), rows)
+    across = _bands(places.dims(across=True), gaps[1], _joined(view, gaps[1]), columns)
     cells = tuple(tuple(_cell(view, places, row.first, column) for column in across) for row in down)
+    return Sheet(
+        title=look.title,
+        layout=repr(layout).removeprefix("Layout(").removesuffix(")"),
+        down=" × ".join(labels[:split]),
+        across=" × ".join(labels[split:]),
+        rows=down,
+        columns=across,
+        cells=cells,
+        legend=view.legend([mark for row in cells for cell in row for mark in cell.marks]),
+        notes=tuple(_notes(places, down, across, cells)),
+    )
+
+
+def _notes(places: Places, down: tuple[Band, ...], across: tuple[Band, ...], cells: tuple[tuple[Cell, ...], ...]) -> Iterator[str]:
+    """What is to be said of a picture besides its colours: what is left out, and that elements have several places."""
     counts = zip(("rows", "columns"), (down, across), places.shape[1:])
-    left_out = [what for what, bands, count in counts if _drawn(bands) < count]
-    notes = [_LEFT_OUT.format(" and ".join(left_out))] if left_out else []
+    left_out = [what for what, bands, count in counts if sum(band.last - band.first + 1 for band in bands) < count]
+    if left_out:
+        yield _LEFT_OUT.format(" and ".join(left_out))
     copies = max(len(cell.marks) + cell.more for row in cells for cell in row)
     if copies > 1:
-        notes.append(f"Each element is in {copies} places{f'; {_SHOWN} of them are shown' if copies > _SHOWN else ''}.")
-    spelled = repr(layout).removeprefix("Layout(").removesuffix(")")
-    ways = (" × ".join(labels[:split]), " × ".join(labels[split:]))
-    legend = view.legend([mark for row in cells for cell in row for mark in cell.marks])
-    return Sheet(title, spelled, *ways, down, across, cells, legend, tuple(notes))
+        yield f"Each element is in {copies} places{f'; {_SHOWN} of them are shown' if copies > _SHOWN else ''}."
+
+
+def _most_rows(limit: int, copies: int) -> int:
+    """Fewer rows where their cells are as high as several."""
+    return max(min(limit, _LEAST_ROWS), limit // min(copies, _SHOWN))
 
 
 def _split(layout: Layout, rows: int | None) -> int:
@@ -213,10 +230,6 @@ def _kept(gaps: np.ndarray, most: int) -> list[int]:
         kept += range(start, min(stop, start + share - tail))
         kept += range(stop - tail, stop)
     return kept
-
-
-def _drawn(bands: tuple[Band, ...]) -> int:
-    return sum(band.last - band.first + 1 for band in bands)
 
 
 # ---- cells --------------------------------------------------------------------------------------------------------------

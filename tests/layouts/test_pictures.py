@@ -282,6 +282,7 @@ def test_of_a_large_tile_the_ends_of_each_part_are_drawn():
     plain = read(Layout(S[128, 4]).svg())
     assert sorted({cell.elements[0][0] for cell in plain}) == [*range(24), *range(120, 128)]
     assert len(read(Layout(S[128, 4]).svg(limit=128))) == 512
+    assert [cell.elements[0] for cell in read(Layout(S[8, 8]).svg(limit=2))] == [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
 @pytest.mark.parametrize("layout", [Layout(S[1024, 1024]), Layout(S[(512, 2048) : (1 @ tx, 1)]), Layout(S[1 << 20 : 1])])
