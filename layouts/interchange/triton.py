@@ -210,7 +210,7 @@ def _cluster(read: Attribute) -> tuple[Basis, ...]:
 # --- writing --------------------------------------------------------------------------------------------------------------
 
 
-def to_triton(layout: Layout, kind: str, *, bits: int | None = None) -> str:
+def to_triton(layout: Layout, kind: str, *, bits: int | None = None, version: int | None = None) -> str:
     """The text of an attribute of this kind that encodes the layout; `from_triton(to_triton(x, kind), x.shape) == x`.
 
     Parameters
@@ -222,6 +222,8 @@ def to_triton(layout: Layout, kind: str, *, bits: int | None = None) -> str:
         encodings that say the same, one is written; k of an `instrShape`, which no layout shows, is 16.
     bits
         Bits of an element: needed with a swizzle, for layouts that count bits, and for "nvmma_shared".
+    version
+        Of "nvidia_mma" and the parent of "dot_op": 2 (mma) or 3 (wgmma); some layouts are both, and by default 2 then.
 
     Raises
     ------
@@ -232,9 +234,13 @@ def to_triton(layout: Layout, kind: str, *, bits: int | None = None) -> str:
         return str(padded_of(in_elements(layout, bits)))
     if kind not in _CANDIDATES:
         raise LayoutError(f"{kind!r} is no kind of layout that can be written; {', '.join((*_CANDIDATES, 'padded_shared'))} can")
+    if version is not None and (version not in (2, 3) or kind not in ("nvidia_mma", "dot_op")):
+        raise LayoutError(f"version {version} of {kind}: nvidia_mma and dot_op have versions, 2 and 3")
     linear = LinearLayout.of(layout, shared=_KINDS[kind][0].shared, bits=bits)
     nearest: tuple[int, Encoding | None, str] = (-1, None, "")
     for candidate in _CANDIDATES[kind](linear, bits):
+        if version is not None and _version(candidate) != version:
+            continue
         try:
             found = candidate.linear(linear.shape)
         except LayoutError:  # a shape that this encoding does not have
@@ -247,6 +253,11 @@ def to_triton(layout: Layout, kind: str, *, bits: int | None = None) -> str:
     if nearest[1] is None:
         raise LayoutError(f"no {kind} encoding has tiles of shape {linear.shape}", _ANY[linear.is_shared])
     raise LayoutError(f"{layout!r} is no {kind} encoding: in the nearest, {nearest[1]}, {nearest[2]}", _ANY[linear.is_shared])
+
+
+def _version(encoding: Encoding) -> int | None:
+    product = encoding.parent if isinstance(encoding, DotOperand) else encoding
+    return product.version[0] if isinstance(product, NvidiaMma) else None
 
 
 _ANY = {False: "to_triton(layout, 'linear'), which says every linear layout", True: "to_triton(layout, 'shared_linear')"}

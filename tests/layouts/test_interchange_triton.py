@@ -356,6 +356,19 @@ def test_texts_that_are_no_layout_of_gluon(text, problem):
     assert str(error.value) == f"can't read the Gluon layout {text!r}: {problem}"
 
 
+def test_one_layout_of_mma_and_wgmma():
+    layout = NvidiaMma(version=(3, 0), warps_per_cta=[4, 1], instr_shape=[16, 64, 16]).layout((64, 64))
+    both = [read_encoding(to_triton(layout, "nvidia_mma", version=version)) for version in (2, 3)]
+    assert [encoding.version for encoding in both] == [(2, 0), (3, 0)]
+    assert [encoding.layout((64, 64)) for encoding in both] == [layout, layout]
+    operand = DotOperand(op_idx=0, parent=both[1], k_width=2).layout((64, 16))
+    assert read_encoding(to_triton(operand, "dot_op", version=3)).parent.version == (3, 0)
+    for kind, version in (("blocked", 2), ("nvidia_mma", 5)):
+        with pytest.raises(LayoutError) as error:
+            to_triton(layout, kind, version=version)
+        assert str(error.value) == f"version {version} of {kind}: nvidia_mma and dot_op have versions, 2 and 3"
+
+
 def test_slices_repeat_what_they_lose():
     parent = Blocked(size_per_thread=[1, 2], threads_per_warp=[8, 4], warps_per_cta=[1, 2], order=[1, 0])
     assert Slice(dim=1, parent=parent).layout((8,)) == Layout(S[(8,) : (4 @ laneid,)], R[(4, 2) : (1 @ laneid, 1 @ warpid)])
