@@ -21,9 +21,17 @@ _LEAST = 4
 def fitted(sheet: Callable[[int], Sheet], columns: int, width: int | None) -> Group:
     """The table of the sheet that `sheet` makes for at most `columns` columns, with fewer where a line has only `width` letters."""
     found = _drawn(sheet(columns))
-    while width is not None and columns > _LEAST and _width(found) > width:
-        columns -= 1
-        found = _drawn(sheet(columns))
+    if width is None or _width(found) <= width:
+        return found
+    few, many = min(_LEAST, columns), columns  # of the first there are no fewer, of the second too many
+    found = _drawn(sheet(few))
+    while many - few > 1:
+        middle = (few + many) // 2
+        drawn = _drawn(sheet(middle))
+        if _width(drawn) <= width:
+            few, found = middle, drawn
+        else:
+            many = middle
     return found
 
 
