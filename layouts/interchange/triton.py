@@ -33,13 +33,13 @@ __all__ = [
 ]
 
 
-def from_triton(encoding: str | Encoding | LinearLayout, shape: Sequence[int] | None = None, *, bits: int | None = None) -> Layout:
+def from_triton(encoding: object, shape: Sequence[int] | None = None, *, bits: int | None = None) -> Layout:
     """The layout of a tile that Triton encodes so.
 
     Parameters
     ----------
     encoding
-        A text as `read_encoding` takes it, an Encoding, or a LinearLayout.
+        A text as `read_encoding` takes it, an Encoding, a LinearLayout, or a layout of Gluon, whose `str()` is such a text.
     shape
         Extents of the tile, powers of two. A LinearLayout knows its own.
     bits
@@ -61,7 +61,7 @@ def from_triton(encoding: str | Encoding | LinearLayout, shape: Sequence[int] | 
         if shape is not None and tuple(shape) != encoding.shape:
             raise LayoutError(f"the linear layout has the shape {encoding.shape}, not {tuple(shape)}")
         return encoding.layout(bits)
-    found = read_encoding(encoding) if isinstance(encoding, str) else encoding
+    found = encoding if isinstance(encoding, Encoding) else read_encoding(str(encoding))
     if shape is None:
         raise LayoutError(f"{found} is for tiles of many shapes; say which: from_triton(encoding, (64, 32))")
     return found.layout(shape, bits)

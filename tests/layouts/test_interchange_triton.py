@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -354,6 +355,21 @@ def test_texts_that_are_no_layout_of_gluon(text, problem):
     with pytest.raises(LayoutError) as error:
         read_encoding(text)
     assert str(error.value) == f"can't read the Gluon layout {text!r}: {problem}"
+
+
+class BlockedLayout(NamedTuple):
+    """Prints as Gluon's class does."""
+
+    size_per_thread: list
+    threads_per_warp: list
+    warps_per_cta: list
+    order: list
+
+
+def test_objects_that_print_as_layouts_do():
+    assert from_triton(BlockedLayout([1], [32], [2], [0]), (64,)) == Layout(S[(64,) : (1 @ tx,)])
+    with pytest.raises(LayoutError, match="can't read the Triton layout '5': column 1"):
+        from_triton(5, (64,))
 
 
 def test_one_layout_of_mma_and_wgmma():
