@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ptxgen.layouts import Layout, LayoutError, S, compose
+from ptxgen.layouts import Layout, LayoutError, S, Symbol, compose, tx
 from tests.layouts.algebra_strategies import SWIZZLES, homes, inners, wild
 from tests.layouts.strategies import packed_table
 from tests.layouts.test_operations import _is_strided
@@ -77,3 +78,79 @@ def test_swizzles_of_both_compose(data):
     else:
         assert found.unit == outer.unit
         np.testing.assert_array_equal(found.table().m, expected)
+
+
+def test_runtime_parts_of_compositions():
+    n, row = Symbol("n", 1), Symbol("row", 0, 3)
+    outer = Layout(S[(4, 2, 8) : (n, n * 4, 1)])
+    assert compose(outer, Layout(S[(2, 4) : (16, 2)])) == Layout(S[(2, 4) : (n, 2)])
+    assert compose(outer, Layout(S[8], offset=row * 16)) == Layout(S[8], offset=row * n)
+    assert compose(outer, Layout(S[2], offset=row * 2)) == Layout(S[2], offset=row * 2)
+    tall = Layout(S[(Symbol("rows", 8, key="rows"), 8) : (n, 1)])
+    assert compose(tall, Layout(S[(4, 8)])) == Layout(S[(4, 8) : (n, 1)])
+    flat = Layout(S[64:2])
+    step = Symbol("step", 0, 20)
+    assert compose(flat, Layout(S[4:step], offset=3)) == Layout(S[4 : step * 2], offset=6)
+    for build, message in [
+        (
+            lambda: compose(tall, Layout(S[(9, 8)])),
+            "the inner layout reaches the number 71 at coordinate (8, 7); the elements of shape (rows, 8) end at 8*rows - 1",
+        ),
+        (
+            lambda: compose(flat, Layout(S[4:step], offset=5)),
+            "the inner layout reaches the number 3*step + 5 at coordinate (3,); the elements of shape (64,) end at 63",
+        ),
+        (
+            lambda: compose(outer, Layout(S[8], offset=row * 7)),
+            "the composition is no layout: the digits of the offset (7*row) in 8 are not known\n"
+            "  legal: extents of which one divides the other where they meet",
+        ),
+    ]:
+        with pytest.raises(LayoutError) as error:
+            build()
+        assert str(error.value) == message
+
+
+def test_compositions_refused_and_why():
+    outer = Layout(S[(4, 6) : (10, 1)])
+    for build, message in [
+        (
+            lambda: compose(outer, Layout(S[8])),
+            "the composition is no layout: the inner dimension 8 : 1 crosses outer's extent 6 after 6, which does not "
+            "divide 8; the first coordinate that no strides reach is (6,)\n  legal: extents of which one divides the other where they meet",
+        ),
+        (
+            lambda: compose(outer, Layout(S[(2, 3) : (5, 2)])),
+            "the composition is no layout: the numbers Layout(S[(2, 3) : (5, 2)]) carry out of outer's "
+            "extent 6: its digit would reach 9; the first coordinate that no strides reach is (1, 1)\n  legal: extents of which one "
+            "divides the other where they meet",
+        ),
+        (
+            lambda: compose(outer, 25),
+            "the inner layout reaches the number 24 at coordinate (24,); the elements of shape (4, 6) end at 23",
+        ),
+        (
+            lambda: compose(outer, Layout(S[4:-1], offset=2)),
+            "the inner layout reaches the number -1 at coordinate (3,); elements of shape (4, 6) start at 0",
+        ),
+        (
+            lambda: compose(outer, Layout(S[(4,) : (1 @ tx,)])),
+            "the inner layout is Layout(S[(4,) : (1 @ tx,)]): positions on tx are no numbers of elements\n"
+            "  legal: an inner layout on m alone, which counts outer's elements row-major",
+        ),
+        (
+            lambda: compose(outer, (None,)),
+            "1 inner layouts for the 2 dimensions of shape (4, 6)\n  legal: one for each dimension, None for those that stay",
+        ),
+        (
+            lambda: compose(outer, (2, 7)),
+            "the inner layout reaches the number 6 at coordinate (6,); the elements of shape (6,) end at 5",
+        ),
+        (lambda: compose(outer, "x"), "the inner layout must be an integer, not 'x' (str)"),
+    ]:
+        with pytest.raises(LayoutError) as error:
+            build()
+        assert str(error.value) == message
+    assert compose(outer, (2, None)) == Layout(S[(2, 6) : (10, 1)]) == outer.compose((Layout(S[2]), S[6]))
+    # Crossing an extent is no matter where the positions happen to go on.
+    assert compose(outer, Layout(S[(2, 2) : (2, 1)], offset=4)) == Layout(S[(2, 2) : (6, 1)], offset=4)
