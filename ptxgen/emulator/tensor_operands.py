@@ -8,6 +8,7 @@ import numpy as np
 
 from ptxgen.emulator.clusters import cluster_map
 from ptxgen.emulator.descriptors import BLACKWELL, CHUNK, Fields, decode, matrix_addresses, read_chunks
+from ptxgen.emulator.metadata import expanded, first_fault
 from ptxgen.emulator.numerics.matrix import MatrixOp, matrix_product, scaled_product
 from ptxgen.emulator.operands import Array, Get
 from ptxgen.emulator.tensor_memory import LANES, Cells, Operation
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from ptxgen.emulator.machine import Wave
 
 __all__ = ["ScaledTensorProduct", "TensorCopy", "TensorProduct", "TensorShift"]
+
+_ROW = 32
+"""Bytes of a row of A that an instruction takes; where A is sparse a row of B has twice as many."""
 
 _NUMPY: dict[str, Any] = {"f16": np.float16, "f32": np.float32, "s32": np.int32}
 
@@ -76,7 +80,7 @@ def _place(word: int) -> tuple[int, int]:
 
 
 class TensorProduct(_Issued):
-    """``tcgen05.mma`` and ``tcgen05.mma.ws``, without scales and sparsity."""
+    """``tcgen05.mma`` and ``tcgen05.mma.ws``, dense and ``.sp``, without scales."""
 
     def __init__(self, low: Lowering, group: int) -> None:
         super().__init__(low, group)
@@ -84,7 +88,8 @@ class TensorProduct(_Issued):
         self.kind = low.match.value(".kind").partition("::")[2]
         if ".ashift" in low.match.bindings:
             raise low.refuse("the emulator does not follow .ashift", section=low.match.entry.section, legal="run it on a GPU")
-        self.stationary = ".ws" in low.match.bindings
+        self.stationary, self.sparse = ".ws" in low.match.bindings, "sp_meta_tmem" in named
+        self.metadata = low.address(named["sp_meta_tmem"], "tensor")[1] if self.sparse else None
         if "zero_column_mask_desc" in named:
             raise low.refuse("the emulator does not follow a zero-column mask", section=low.match.entry.section, legal="run it on a GPU")
         self.d = low.address(named["d_tmem"], "tensor")[1]
@@ -109,6 +114,7 @@ class TensorProduct(_Issued):
         if not blocks or not self._placed(wave, thread, d, product):
             return
         operation = self.begin(wave, thread)
+        metadata = 0 if self.metadata is None else int(self.metadata(wave, frame, one)[0])
         right = self._right(wave, operation, blocks, b, product)
         if right is None:
             return
@@ -117,11 +123,11 @@ class TensorProduct(_Issued):
         off = np.unpackbits(words.view(np.uint8), bitorder="little").astype(np.bool_).reshape(-1, LANES)
         for number, block in enumerate(blocks):
             silent = off[number] if len(off) else None
-            self._multiply(wave, operation, block, d, a, right, product, adds, silent)
+            self._multiply(wave, operation, block, (d, a, metadata), right, product, adds, silent)
 
     def _decode(self, wave: Wave, frame: Frame, one: Array, idesc: int) -> Product | str:
         """What the instruction descriptor says, or what is wrong with it."""
-        return decode_instruction(idesc, self.kind, self.group, self.stationary)
+        return decode_instruction(idesc, self.kind, self.group, self.stationary, self.sparse)
 
     def _placed(self, wave: Wave, thread: int, d: int, product: Product) -> bool:
         """Whether D begins at a lane that its layout may begin at."""
@@ -133,30 +139,33 @@ class TensorProduct(_Issued):
         return lane in allowed
 
     def _matrix(
-        self, wave: Wave, operation: Operation, block: int, word: int, rows: int, k_major: bool, of: str, name: str, packed: bool = False
+        self, wave: Wave, operation: Operation, block: int, word: int, extent: tuple[int, int], k_major: bool, of: str, name: str,
+        packed: bool = False,
     ) -> Array | None:
-        """A matrix in the shared memory of one block: shape (rows, K)."""
+        """A matrix of so many rows of so many bytes in the shared memory of one block: shape (rows, K)."""
+        rows, width = extent
         fields = self.fields(wave, operation.thread, word, name)
         if fields is None:
             return None
         element = {"f16": 2, "bf16": 2, "tf32": 4}.get(of, 1)
-        address = matrix_addresses(fields, k_major=k_major, rows=rows, depth=32 // element, element=element)
+        address = matrix_addresses(fields, k_major=k_major, rows=rows, depth=width // element, element=element)
         elements = unpack(self.chunks(wave, operation, block, address, name), of, packed)
         return elements.reshape(rows, -1) if k_major else elements.transpose(0, 2, 1).reshape(-1, elements.shape[1])[:rows]
 
     def _right(self, wave: Wave, operation: Operation, blocks: list[int], word: int, product: Product) -> Array | None:
         """B: shape (N, K); each block of a pair holds half of its rows."""
-        rows = product.n // len(blocks)
-        parts = [self._matrix(wave, operation, block, word, rows, product.b_k_major, product.b, "B", product.packed) for block in blocks]
+        extent = product.n // len(blocks), _ROW * (1 + self.sparse)
+        parts = [self._matrix(wave, operation, block, word, extent, product.b_k_major, product.b, "B", product.packed) for block in blocks]
         if any(part is None for part in parts):
             return None
         matrix: Array = np.concatenate(parts)  # type: ignore[arg-type]
         return product.signs(matrix, product.b) if product.negate_b else matrix
 
     def _left(self, wave: Wave, operation: Operation, block: int, word: int, product: Product, part: Part) -> Array | None:
-        """The rows of A that a part of D takes: shape (rows, K)."""
+        """The rows of A that a part of D takes, of a sparse one what is kept: shape (rows, elements)."""
         if not self.a_in_tensor_memory:
-            matrix = self._matrix(wave, operation, block, word, len(part.lane), product.a_k_major, product.a, "A", product.packed)
+            extent = len(part.lane), _ROW
+            matrix = self._matrix(wave, operation, block, word, extent, product.a_k_major, product.a, "A", product.packed)
         elif product.a in ("e2m3", "e3m2", "e2m1"):
             self.report(wave, operation.thread, "not emulated", f"A of {product.a} in tensor memory is not emulated")
             return None
@@ -169,20 +178,46 @@ class TensorProduct(_Issued):
             return None
         return product.signs(matrix, product.a) if product.negate_a else matrix
 
+    def _expanded(self, wave: Wave, operation: Operation, block: int, word: int, product: Product, part: Part, kept: Array) -> Array:
+        """A sparse A with its zeros.
+
+        Metadata of 16 rows lies from the lane of the first of them on. Of wide elements lane r has the first four chunks of rows r and
+        r + 8, lane r + 8 the others; of narrower ones each lane has its own row's, in two columns.
+        """
+        lane, column = _place(word)
+        first = lane + part.a_lane[:, None] - np.arange(len(part.a_lane))[:, None] % 16
+        row, chunk = np.arange(len(kept))[:, None] % 16, np.arange(16)[None]
+        if product.a in ("f16", "bf16", "tf32"):
+            chunk = chunk[:, :8]
+            lanes, columns, nibble = first + row % 8 + 8 * (chunk // 4), column + product.selector + 0 * chunk, row // 8 * 4 + chunk % 4
+        else:
+            lanes, columns, nibble = first + row + 0 * chunk, column + chunk // 8, chunk % 8 + 0 * row
+        words = wave.tensor_memory.take(Cells(block, lanes, columns), self.statement, operation.thread)
+        chunks = words >> (4 * nibble).astype(np.uint32) & 15
+        dense, valid = expanded(kept[None], chunks[None], product.a, in_pairs=product.packed)
+        if not valid.all():
+            self.report(wave, operation.thread, "metadata", first_fault(chunks[None], valid)[1])
+        return dense[0]
+
     def _multiplier(self, wave: Wave, operation: Operation, block: int, product: Product) -> MatrixOp:
         """The arithmetic of one block's product."""
         return matrix_product(product.a, product.b, product.d, unit="tcgen05", satfinite=product.saturates)
 
     def _multiply(
-        self, wave: Wave, operation: Operation, block: int, d: int, a: int, right: Array, product: Product, adds: bool, silent: Array | None
+        self, wave: Wave, operation: Operation, block: int, words_of: tuple[int, int, int], right: Array, product: Product, adds: bool,
+        silent: Array | None,
     ) -> None:
+        """One block's part; `words_of` say where D, A and its metadata lie."""
+        d, a, metadata = words_of
         multiply = self._multiplier(wave, operation, block, product)
         dtype = _NUMPY[product.d]
         lane, column = _place(d)
-        for part in lanes_of(product.m, product.n, self.group, self.stationary):
+        for part in lanes_of(product.m, product.n, self.group, self.stationary, self.sparse):
             left = self._left(wave, operation, block, a, product, part)
             if left is None:
                 return
+            if self.sparse:
+                left = self._expanded(wave, operation, block, metadata, product, part, left)
             count = part.columns.stop - part.columns.start
             cells = Cells(block, (lane + part.lane)[:, None], column + np.arange(count))
             before = np.zeros((len(left), count), dtype)
@@ -198,7 +233,7 @@ class TensorProduct(_Issued):
 
 
 class ScaledTensorProduct(TensorProduct):
-    """``tcgen05.mma`` with ``.block_scale``: every element of A and B is taken times the scale of its block along K."""
+    """``tcgen05.mma`` with ``.block_scale``, dense and ``.sp``: elements of A and B are taken times the scales of their blocks along K."""
 
     def __init__(self, low: Lowering, group: int) -> None:
         super().__init__(low, group)
@@ -210,7 +245,7 @@ class ScaledTensorProduct(TensorProduct):
 
     def _decode(self, wave: Wave, frame: Frame, one: Array, idesc: int) -> Product | str:
         a, b = (int(get(wave, frame, one)[0]) for get in self.places)
-        return decode_scaled(idesc, self.kind, self.vectors, a, b)
+        return decode_scaled(idesc, self.kind, self.vectors, a, b, self.sparse)
 
     def _multiplier(self, wave: Wave, operation: Operation, block: int, product: Product) -> MatrixOp:
         scales = product.scales

@@ -1,6 +1,6 @@
 """tcgen05.mma: what the instruction descriptor says, and where the rows of A and D lie in tensor memory.
 
-ISA "Instruction descriptor"; ISA "Data Path Layout Organization", layouts A, B and D to G.
+ISA "Instruction descriptor"; ISA "Data Path Layout Organization", layouts A to G.
 """
 
 from __future__ import annotations
@@ -59,6 +59,8 @@ class Product(NamedTuple):
     packed: bool = False
     """Whether elements of 4 bits fill their bytes in shared memory."""
     scales: Scales | None = None
+    selector: int = 0
+    """Of a sparse product: which of two columns holds its metadata."""
 
     @staticmethod
     def signs(patterns: Array, of: str) -> Array:
@@ -66,7 +68,7 @@ class Product(NamedTuple):
         return patterns ^ patterns.dtype.type(1 << _SIGN[of])
 
 
-def decode_instruction(word: int, kind: str, group: int, stationary: bool = False) -> Product | str:
+def decode_instruction(word: int, kind: str, group: int, stationary: bool = False, sparse: bool = False) -> Product | str:
     """Take an instruction descriptor apart; a text says what is wrong with one that the kind does not have.
 
     Parameters
@@ -77,8 +79,8 @@ def decode_instruction(word: int, kind: str, group: int, stationary: bool = Fals
         ``"f16"``, ``"tf32"``, ``"f8f6f4"`` or ``"i8"``.
     group : int
         1 or 2: blocks that multiply together.
-    stationary : bool
-        Whether it is ``.ws``.
+    stationary, sparse : bool
+        Whether it is ``.ws``, and ``.sp``, which takes twice the K.
     """
     d = _RESULTS[kind].get(word >> 4 & 3)
     a, b = (_TYPES[kind].get(word >> shift & 7) for shift in (7, 10))
@@ -95,23 +97,36 @@ def decode_instruction(word: int, kind: str, group: int, stationary: bool = Fals
     problem = _stationary_problem(m, n) if stationary else _shape_problem(m, n, group, kind)
     if problem:
         return problem
-    if word >> 2 & 1:
-        return "bit 2 asks for a sparse A, which is tcgen05.mma.sp"
+    problem = _sparsity_problem(word, sparse) or (_selector_problem(word & 3, kind) if sparse else "")
+    if problem:
+        return problem
     if kind == "f16" and d == "f16" and "bf16" in (a, b):
         return "D is f16, and bf16 is accumulated in f32"
     if kind == "i8" and word >> 13 & 3:
         return "bits 13 and 14 negate A and B, which .kind::i8 cannot"
     return Product(
-        m, n, _DEPTH[kind], a, b, d, not word >> 15 & 1, not word >> 16 & 1,
-        bool(word >> 13 & 1), bool(word >> 14 & 1), bool(word >> 3 & 1),
+        m, n, _DEPTH[kind] * (1 + sparse), a, b, d, not word >> 15 & 1, not word >> 16 & 1,
+        bool(word >> 13 & 1), bool(word >> 14 & 1), bool(word >> 3 & 1), selector=word & 3,
     )  # fmt: skip
+
+
+def _sparsity_problem(word: int, sparse: bool) -> str:
+    if bool(word >> 2 & 1) == sparse:
+        return ""
+    return "bit 2 asks for a dense A, which is not tcgen05.mma.sp" if sparse else "bit 2 asks for a sparse A, which is tcgen05.mma.sp"
+
+
+def _selector_problem(selector: int, kind: str) -> str:
+    """Wide elements have their metadata in one of two columns, narrower ones in both."""
+    most = 1 if kind in ("f16", "tf32") else 0
+    return "" if selector <= most else f"the selector of the metadata (bits 0-1) is {selector}; with .kind::{kind} it is at most {most}"
 
 
 _SCALED: dict[str, dict[int, str]] = {"mxf8f6f4": _FLOATS8, "mxf4": {1: "e2m1"}, "mxf4nvf4": {1: "e2m1"}}
 _SCALES: dict[str, dict[int, str]] = {"mxf8f6f4": {1: "ue8m0"}, "mxf4": {1: "ue8m0"}, "mxf4nvf4": {0: "e4m3", 1: "ue8m0"}}
 
 
-def decode_scaled(word: int, kind: str, vectors: int, a_scales: int, b_scales: int) -> Product | str:
+def decode_scaled(word: int, kind: str, vectors: int, a_scales: int, b_scales: int, sparse: bool = False) -> Product | str:
     """Take the instruction descriptor of a ``.block_scale`` product apart; a text says what is wrong with one that means nothing.
 
     Parameters
@@ -124,6 +139,8 @@ def decode_scaled(word: int, kind: str, vectors: int, a_scales: int, b_scales: i
         Scales of a row.
     a_scales, b_scales : int
         Addresses in tensor memory.
+    sparse : bool
+        Whether it is ``.sp``, which takes twice the K.
     """
     scale = _SCALES[kind].get(word >> 23 & 1)
     a, b = (_SCALED[kind].get(word >> shift & 7) for shift in (7, 10))
@@ -132,8 +149,9 @@ def decode_scaled(word: int, kind: str, vectors: int, a_scales: int, b_scales: i
     m, n = (word >> 24 & 0x1F) << 4, (word >> 17 & 0x3F) << 3
     if m != 128 or not 8 <= n <= 256:
         return f"M (bits 24-28, times 16) is {m} and N (bits 17-22, times 8) is {n}; M is 128, N up to 256"
-    if word >> 2 & 1:
-        return "bit 2 asks for a sparse A, which is tcgen05.mma.sp"
+    problem = _sparsity_problem(word, sparse)
+    if problem:
+        return problem
     first, second = word >> 29 & 3, word >> 4 & 3
     if first % vectors or second % vectors:
         return f"the scales of A and B begin in bytes {first} and {second} (bits 29-30, 4-5); with {vectors} a row, at a multiple of that"
@@ -141,8 +159,8 @@ def decode_scaled(word: int, kind: str, vectors: int, a_scales: int, b_scales: i
     if packed and word >> 15 & 3:
         return f"bits 15 and 16 ask for MN-major matrices, which .kind::{kind} does not have"
     return Product(
-        m, n, 64 if packed else 32, a, b, "f32", not word >> 15 & 1, not word >> 16 & 1, bool(word >> 13 & 1), bool(word >> 14 & 1), False,
-        packed, Scales(scale, a_scales, b_scales, first, second),
+        m, n, (64 if packed else 32) * (1 + sparse), a, b, "f32", not word >> 15 & 1, not word >> 16 & 1, bool(word >> 13 & 1),
+        bool(word >> 14 & 1), False, packed, Scales(scale, a_scales, b_scales, first, second),
     )  # fmt: skip
 
 
@@ -170,20 +188,22 @@ class Part(NamedTuple):
     a_lane: Array
 
 
-def lanes_of(m: int, n: int, group: int, stationary: bool = False) -> list[Part]:
+def lanes_of(m: int, n: int, group: int, stationary: bool = False, sparse: bool = False) -> list[Part]:
     """Where the rows that a block computes lie, from the address in the instruction on.
+
+    64 rows of a block of a pair take the upper half of the lanes for half of the columns, but not where A is sparse (layout C).
 
     Returns
     -------
     list of Part
         `lane` for each of the block's rows, for the columns of D that it holds there, and `a_lane` where A in tensor memory is read.
     """
-    if stationary or (group == 2 and m == 128):
+    if stationary or (group == 2 and m == 128 and not sparse):
         rows = np.arange(m // group)
         stacked = LANES // len(rows)
         count = n // stacked
         return [Part(rows + part * len(rows), slice(part * count, (part + 1) * count), rows + part * len(rows)) for part in range(stacked)]
-    if m == 64:
+    if m // group == 64:
         rows = np.arange(64)
         lane = rows // 16 * 32 + rows % 16
         return [Part(lane, slice(0, n), lane)]

@@ -283,12 +283,12 @@ def _one_thread(low: Lowering, act: Callable[[Wave, Frame, int], None]) -> Run:
     return run
 
 
-@execution("tensor_memory", "tcgen05.mma", "tcgen05.mma.ws")
+@execution("tensor_memory", "tcgen05.mma", "tcgen05.mma.ws", "tcgen05.mma.sp", "tcgen05.mma.ws.sp")
 def lower_product(low: Lowering) -> Run:
     return _one_thread(low, TensorProduct(low, _group(low)).issue)
 
 
-@execution("tensor_memory", "tcgen05.mma (block scale)")
+@execution("tensor_memory", "tcgen05.mma (block scale)", "tcgen05.mma.sp (block scale)")
 def lower_scaled_product(low: Lowering) -> Run:
     return _one_thread(low, ScaledTensorProduct(low, _group(low)).issue)
 
