@@ -139,7 +139,15 @@ class TensorProduct(_Issued):
         return lane in allowed
 
     def _matrix(
-        self, wave: Wave, operation: Operation, block: int, word: int, extent: tuple[int, int], k_major: bool, of: str, name: str,
+        self,
+        wave: Wave,
+        operation: Operation,
+        block: int,
+        word: int,
+        extent: tuple[int, int],
+        k_major: bool,
+        of: str,
+        name: str,
         packed: bool = False,
     ) -> Array | None:
         """A matrix of so many rows of so many bytes in the shared memory of one block: shape (rows, K)."""
@@ -204,7 +212,14 @@ class TensorProduct(_Issued):
         return matrix_product(product.a, product.b, product.d, unit="tcgen05", satfinite=product.saturates)
 
     def _multiply(
-        self, wave: Wave, operation: Operation, block: int, words_of: tuple[int, int, int], right: Array, product: Product, adds: bool,
+        self,
+        wave: Wave,
+        operation: Operation,
+        block: int,
+        words_of: tuple[int, int, int],
+        right: Array,
+        product: Product,
+        adds: bool,
         silent: Array | None,
     ) -> None:
         """One block's part; `words_of` say where D, A and its metadata lie."""
