@@ -24,6 +24,7 @@ from ptxgen.layouts.swizzle import Swizzle
 
 __all__ = ["Pattern", "Placement", "Unplaced", "candidates", "place"]
 
+_Tried = tuple[Sequence[Sequence[int]], bool]
 Accepts = Callable[[NDArray[np.int64], Union[Swizzle, None]], bool]
 
 
@@ -118,7 +119,15 @@ class Candidate(NamedTuple):
 
 
 def place(
-    shape: tuple[int, ...], bits: int, patterns: Sequence[Pattern], *, exact: bool = False, limit: int | None = None, banks: Banks = SHARED
+    shape: tuple[int, ...],
+    bits: int,
+    patterns: Sequence[Pattern],
+    *,
+    exact: bool = False,
+    limit: int | None = None,
+    orders: Sequence[Sequence[int]] = (),
+    padded: bool = True,
+    banks: Banks = SHARED,
 ) -> Placement | Unplaced:
     """The layout of a tile with the fewest wavefronts; of equal ones the smallest, then the simplest.
 
@@ -132,18 +141,29 @@ def place(
         Whether every pattern must come without conflicts; each is then a further demand, behind the patterns.
     limit : int, optional
         Bytes that the tile may take: the last demand.
+    orders : sequence of sequences of int
+        Orders of the axes, slowest first, to try besides those in which one axis is taken to the end.
+    padded : bool
+        Whether to try padded tiles as well.
     banks : Banks
     """
-    found = _search(shape, bits, patterns, limit, banks)
+    found = _search(shape, bits, patterns, limit, (orders, padded), banks)
     if found is not None and (not exact or found.wavefronts == tuple(pattern.least for pattern in patterns)):
         return found
     return Unplaced(smallest_conflict(_table(shape, bits, patterns, exact, limit, banks)))
 
 
-def _search(shape: tuple[int, ...], bits: int, patterns: Sequence[Pattern], limit: int | None, banks: Banks) -> Placement | None:
+def _search(
+    shape: tuple[int, ...],
+    bits: int,
+    patterns: Sequence[Pattern],
+    limit: int | None,
+    tried: _Tried,
+    banks: Banks,
+) -> Placement | None:
     best: tuple[tuple[int, int], Placement] | None = None
     least = sum(pattern.least for pattern in patterns)
-    for candidate, lying in _lying(shape, bits, patterns, banks):
+    for candidate, lying in _lying(shape, bits, patterns, tried, banks):
         for swizzle in candidate.swizzles:
             if not all(one.fits(swizzle) for one in lying):
                 continue
@@ -166,7 +186,7 @@ def _table(
     """Which demands each candidate meets: the patterns' places, for `exact` their wavefronts, the limit."""
     least = [pattern.least for pattern in patterns]
     found = []
-    for candidate, lying in _lying(shape, bits, patterns, banks):
+    for candidate, lying in _lying(shape, bits, patterns, None, banks):
         for swizzle in candidate.swizzles:
             fits = [one.fits(swizzle) for one in lying]
             calm = [ok and one.count(swizzle) <= floor for ok, one, floor in zip(fits, lying, least)] if exact else []
@@ -175,12 +195,23 @@ def _table(
 
 
 def _lying(
-    shape: tuple[int, ...], bits: int, patterns: Sequence[Pattern], banks: Banks
+    shape: tuple[int, ...], bits: int, patterns: Sequence[Pattern], tried: _Tried | None, banks: Banks
 ) -> Iterator[tuple[Candidate, list[_Lying]]]:
-    widths = [pattern.width for pattern in patterns if pattern.accepts is None]
+    """The candidates that may serve all patterns, and how these lie on each; without `tried` those that serve only some as well."""
+    addressed = [pattern for pattern in patterns if pattern.accepts is None] if tried is not None else []
+    granule = max((pattern.width for pattern in addressed), default=banks.width)
+    last = {axis for pattern in addressed for axis in _run_axes(pattern, shape)} or set(range(len(shape)))
     alike = [_alike(pattern, shape) for pattern in patterns]
-    for candidate in candidates(shape, bits, max(widths, default=16), banks):
+    for candidate in candidates(shape, bits, granule, last, tried or ((), True), banks):
         yield candidate, [_Lying(pattern, rows, candidate, banks) for pattern, rows in zip(patterns, alike)]
+
+
+def _run_axes(pattern: Pattern, shape: tuple[int, ...]) -> list[int]:
+    """The axes along which a lane's first two elements differ: one of them has to be contiguous."""
+    if pattern.elements.shape[-1] < 2:
+        return []
+    first, second = (np.unravel_index(int(pattern.elements[0, 0, at]), shape) for at in range(2))
+    return [axis for axis, (one, other) in enumerate(zip(first, second)) if one != other]
 
 
 _Rows = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -273,32 +304,47 @@ def count_wavefronts(pattern: Pattern, addresses: np.ndarray, active: np.ndarray
 # ---- candidates ------------------------------------------------------------------------------------------------------
 
 
-def candidates(shape: tuple[int, ...], bits: int, granule: int, banks: Banks = SHARED) -> Iterator[Candidate]:
+def candidates(
+    shape: tuple[int, ...], bits: int, granule: int, last: set[int], tried: _Tried = ((), True), banks: Banks = SHARED
+) -> Iterator[Candidate]:
     """Layouts to try, the simplest first: dense, swizzled, in panels, padded.
 
     Parameters
     ----------
     granule : int
         Bytes that swizzles and paddings keep together.
+    last : set of int
+        Axes of which one shall be contiguous.
+    tried : pair
+        Further orders of the axes, dense and swizzled; and whether padded layouts are candidates.
     """
-    orders = [tuple(range(len(shape)))]
-    orders += [(*(axis for axis in orders[0] if axis != last), last) for last in range(len(shape) - 2, -1, -1)]
-    for order in orders:
-        linear = _dense(shape, order)
-        yield Candidate(linear, _order_words(order), (None, *_canonical(), *_swizzles(-(-prod(shape) * bits // 8), granule, banks)))
-    for order in orders[: len(shape)]:
+    orders, padded = tried
+    rank = len(shape)
+    taken = [(*(axis for axis in range(rank) if axis != end), end) for end in range(rank - 1, -1, -1) if end in last]
+    swizzles = (None, *_canonical(), *_swizzles(-(-prod(shape) * bits // 8), granule, banks))
+    dense = [(order, _order_words(order)) for order in taken]
+    dense[1:1] = [(tuple(order), "axes in another order") for order in orders]
+    for order, words in dense:
+        yield Candidate(_dense(shape, order), words, swizzles)
+    for order in taken:
         for span in (128, 64, 32, 16):
             panel = span * 8 // bits
             if panel and shape[order[-1]] % panel == 0 and shape[order[-1]] > panel:
                 pattern = next((one for one in _canonical() if 16 << one.bits == span), None)
                 words = f"{_order_words(order)}, panels of {span} bytes"
                 yield Candidate(_panels(shape, order, panel), words, (pattern, None) if pattern else (None,), cut=True)
-    for order in orders:
-        for axis in range(len(shape) - 2, -1, -1):
-            for extra in range(max(granule, banks.width), banks.span + 1, max(granule, banks.width)):
+    for order in taken if padded else []:
+        for axis in range(rank - 2, -1, -1):
+            for extra in _paddings(max(granule, banks.width), banks.span, rank):
                 if extra * 8 % bits == 0:
-                    words = f"{_order_words(order)}, {extra} bytes behind each {'row' if axis == len(shape) - 2 else 'plane'}"
+                    words = f"{_order_words(order)}, {extra} bytes behind each {'row' if axis == rank - 2 else 'plane'}"
                     yield Candidate(_dense(shape, order, axis, extra * 8 // bits), words, (None,))
+
+
+def _paddings(granule: int, span: int, rank: int) -> list[int]:
+    """Bytes behind rows and planes: any number of granules up to all banks, of many axes the powers of two."""
+    numbers = range(1, span // granule + 1)
+    return [granule * number for number in numbers if rank <= 3 or number & (number - 1) == 0]
 
 
 def _canonical() -> tuple[Swizzle, ...]:

@@ -11,7 +11,7 @@ from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.layout import Layout
 from ptxgen.solve.steps import run
 from ptxgen.tile.apply import apply
-from ptxgen.tracing.builder import current
+from ptxgen.tracing.builder import Builder, current
 from ptxgen.tracing.handles.groups import syncthreads
 from ptxgen.tracing.raw import ptx
 from ptxgen.tracing.views import Registers, View
@@ -32,19 +32,45 @@ def emitted(plan: ConvertPlan, source: Any, destination: Any, through: Any) -> N
     if plan.route is not None:
         if through is None:
             raise LayoutError("the plan goes through shared memory", legal="plan.apply(source, destination, px.shared(**plan.tile))")
-        route = plan.route
-        apply(route.store, route.stored(through), route.stored(source), scope=plan.scope)
-        if plan.scope == "warp":
-            ptx["bar.warp.sync"](0xFFFFFFFF)
-        else:
-            syncthreads()
-        apply(route.load, route.loaded(destination), route.loaded(through), scope=plan.scope)
+        _through(builder, plan, source, destination, through)
         return
 
     def lane() -> tuple[ir.Operand, Given]:
         return builder.special("laneid", 0, 31).described()
 
     run(builder, plan.steps, {**_named("s", held), **_named("d", into)}, lane)
+
+
+def _through(builder: Builder, plan: ConvertPlan, source: View, destination: View, through: View) -> None:
+    route = plan.route
+    assert route is not None
+    source, taken = _apart(builder, plan, source, 0)
+    run(builder, route.parted(0), taken, _no_lane)
+    apply(route.store, route.stored(through), route.stored(source), scope=plan.scope)
+    if plan.scope == "warp":
+        ptx["bar.warp.sync"](0xFFFFFFFF)
+    else:
+        syncthreads()
+    destination, given = _apart(builder, plan, destination, 1)
+    apply(route.load, route.loaded(destination), route.loaded(through), scope=plan.scope)
+    run(builder, route.parted(1), given, _no_lane)
+
+
+def _apart(builder: Builder, plan: ConvertPlan, view: View, side: int) -> tuple[View, dict[str, tuple[ir.Reg, Type]]]:
+    """The tile itself, or one of an element a register, and the registers that the program between the two names."""
+    route = plan.route
+    assert route is not None and isinstance(view.storage, Registers)
+    if not route.loose[side]:
+        return view, {}
+    count = len(view.storage.registers) * (view.storage.container.bits // plan.dtype.bits)
+    storage = Registers(plan.dtype, builder.take(plan.dtype, count), view.storage.where)
+    builder.tiles.append(storage)
+    loose = View(builder, plan.dtype, storage, view.layout)
+    return loose, {**_named("sd"[side], view.storage), **_named("uv"[side], storage)}
+
+
+def _no_lane() -> tuple[ir.Operand, Given]:
+    raise AssertionError("registers are packed alike in all lanes")
 
 
 def _named(letter: str, storage: Registers) -> dict[str, tuple[ir.Reg, Type]]:

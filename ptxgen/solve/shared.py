@@ -21,7 +21,7 @@ from ptxgen.solve.probe import Probe
 from ptxgen.tile.image import Image
 from ptxgen.tile.matrices import Found, recognise
 
-__all__ = ["Access", "SharedPlan", "shared"]
+__all__ = ["Access", "SharedPlan", "fitted", "shared"]
 
 WARP = 32
 _WARPS = {"thread": 1, "warp": 32, "warpgroup": 128}
@@ -177,6 +177,25 @@ def shared(
     if isinstance(found, Unplaced):
         raise _impossible(extents, dtype, made, patterns, exact, limit, found)
     return _plan(extents, dtype, made, patterns, threads, found)
+
+
+def fitted(
+    shape: tuple[int, ...],
+    dtype: Type,
+    accesses: tuple[Access, ...],
+    threads: int,
+    digits: tuple[int, ...],
+    orders: Sequence[Sequence[int]],
+) -> SharedPlan | None:
+    """`shared` for a tile whose axes are cut into `digits`, row-major, in further orders of these; None where nothing fits.
+
+    Powers of two need no padding: in one of the orders a swizzle serves.
+    """
+    patterns = [_pattern(one, shape, dtype, threads) for one in accesses]
+    found = place(digits, dtype.bits, patterns, orders=orders, padded=any(extent & (extent - 1) for extent in digits))
+    if isinstance(found, Unplaced):
+        return None
+    return _plan(shape, dtype, accesses, patterns, threads, found._replace(layout=found.layout.reshape(shape)))
 
 
 def _plan(

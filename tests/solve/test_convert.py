@@ -188,10 +188,10 @@ def test_the_kernel_has_the_listed_instructions_and_no_other():
 
 
 def test_what_no_way_serves():
-    """Pairs of axis 0 in a register there, pairs of axis 2 here, and values that change warps: shared memory holds one of the pairs."""
-    source = S[(2, 64, 2) : (1, 1 @ tx, 2)]
+    """Four of axis 0 in a register there, of axis 2 here, and values that change warps: shared memory has neighbours along one axis."""
+    source = S[(4, 64, 4) : (1, 1 @ tx, 4)]
     with pytest.raises(px.Impossible) as caught:
-        px.solve.convert(source, S[(2, (32, 2), 2) : (2, (1 @ tx, 32 @ tx), 1)], px.bf16, container=px.b32)
+        px.solve.convert(source, S[(4, (32, 2), 4) : (4, (1 @ tx, 32 @ tx), 1)], px.bf16, container=px.b64)
     assert str(caught.value) == (
         "no instructions convert these layouts\n"
         "  demand: values change warps\n"
@@ -199,7 +199,16 @@ def test_what_no_way_serves():
         "  legal: layouts that pack neighbours along one axis and name every thread once"
     )
     with pytest.raises(px.LayoutError, match="one shape"):
-        px.solve.convert(source, S[256 : 1 @ tx], px.bf16, container=px.b32)
+        px.solve.convert(source, S[1024 : 1 @ tx], px.bf16, container=px.b64)
+
+
+def test_packed_registers_are_taken_apart_where_shared_memory_needs_it():
+    source, target = Tile((2, 64, 2), (1,), (2, 0)), Tile((2, 32, 2, 2), (1, 2), (0, 3))
+    moved = Tile((2, 64, 2), (1,), (0, 2))
+    assert moved.layout != source.layout and target.threads == 64
+    crossed = px.solve.convert(source.layout, S[(2, (32, 2), 2) : (2, (1 @ tx, 32 @ tx), 1)], px.bf16, container=px.b32)
+    crossed.check()
+    assert crossed.kind == "shared" and [step.opcode for step in crossed.steps].count("mov.b32") == 2
 
 
 def test_elements_below_a_byte_keep_their_byte():
