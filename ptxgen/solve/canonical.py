@@ -425,7 +425,8 @@ def _pattern(of: Asked, pieces: _Pieces, shape: tuple[int, ...]) -> tuple[Arrang
     marked = lambda mark: [place for place, piece in all_of.items() if piece.atom == mark]  # noqa: E731
     group = sorted(marked(_GROUP), key=lambda place: -_thread(all_of[place]))
     front = [sorted(marked(_FRONT), reverse=True)] if any(piece.atom == _FRONT for piece in all_of.values()) else []
-    held = [*front, *(marked(number) for number in range(len(shape) - len(front)))]
+    atom = [sorted(marked(number), key=lambda place: -all_of[place].inner) for number in range(len(shape) - len(front))]
+    held = [*front, *atom]
     repeats = _repeats(of, [[place for place in marked(None) if place[0] == axis] for axis in range(len(pieces))], held)
     if repeats is None:
         return None
