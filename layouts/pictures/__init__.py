@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.pictures.sheet import Look, Sheet, arrange
-from ptxgen.layouts.pictures.svg import written
+from ptxgen.layouts.pictures.page import written
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -62,7 +62,7 @@ def terminal(
     width
         Letters in a line of the terminal, into which the table is to fit: columns are left out as in SVG where it would not.
     """
-    from ptxgen.layouts.pictures.terminal import fitted
+    from ptxgen.layouts.pictures.table import fitted
 
     look = Look(by, bits, container, rows, names, title)
 

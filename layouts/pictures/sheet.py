@@ -25,6 +25,7 @@ FINE = 32
 
 _SHOWN = 4  # places of one element that a cell has room for
 _LEAST_ROWS = 16  # that are drawn however many places each element has
+_MANY = 17  # columns whose headers may make a picture too wide
 _LEAST_PART = 4  # rows or columns of a part that is set apart
 _SHARE = 4  # bands that each group keeps at least
 _LEFT_OUT = "Dashed: {} are left out. A limit of more draws more of them, a slice of the layout shows a part in full."
@@ -99,17 +100,27 @@ def arrange(layout: Layout, look: Look, most: tuple[int, int]) -> Sheet:
     down = _bands(places.dims(across=False), gaps[0], np.zeros(len(gaps[0]) - 1, np.bool_), rows)
     across = _bands(places.dims(across=True), gaps[1], _joined(view, gaps[1]), columns)
     cells = tuple(tuple(_cell(view, places, row.first, column) for column in across) for row in down)
+    each = _shared_length(across, cells)
     return Sheet(
         title=look.title,
         layout=repr(layout).removeprefix("Layout(").removesuffix(")"),
         down=" × ".join(labels[:split]),
-        across=" × ".join(labels[split:]),
+        across=" × ".join(labels[split:]) + (f", {each} in a cell" if each else ""),
         rows=down,
-        columns=across,
+        columns=tuple(band._replace(inner=band.inner.partition("–")[0]) for band in across) if each else across,
         cells=cells,
         legend=view.legend([mark for row in cells for cell in row for mark in cell.marks]),
         notes=tuple(_notes(places, down, across, cells)),
     )
+
+
+def _shared_length(bands: tuple[Band, ...], cells: tuple[tuple[Cell, ...], ...]) -> int:
+    """How many columns of elements each cell has, where that is told once: where many headers would be wider than what stands below."""
+    lengths = {band.last - band.first + 1 for band in bands}
+    words = max(len(line) for row in cells for cell in row for mark in cell.marks for line in mark.lines)
+    if len(bands) < _MANY or len(lengths) > 1 or lengths == {1} or max(len(band.inner) for band in bands) <= words + 1:
+        return 0
+    return lengths.pop()
 
 
 def _notes(places: Places, down: tuple[Band, ...], across: tuple[Band, ...], cells: tuple[tuple[Cell, ...], ...]) -> Iterator[str]:
