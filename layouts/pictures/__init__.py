@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ptxgen.layouts.errors import LayoutError
-from ptxgen.layouts.pictures.sheet import Look, Sheet, arrange
 from ptxgen.layouts.pictures.page import written
+from ptxgen.layouts.pictures.sheet import Look, Sheet, arrange
 
 if TYPE_CHECKING:
     from rich.console import Group
