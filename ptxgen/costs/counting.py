@@ -115,27 +115,29 @@ def _addresses(places: list[Place], space: str) -> NDArray[np.int64]:
 
 
 def _counts(access: Access, reach: _Reach, addresses: NDArray[np.int64], active: NDArray[np.bool_], places: list[Place]) -> Access:
-    lanes, on = addresses.reshape(-1, WARP), active.reshape(-1, WARP)
-    lanes, on = lanes[on.any(axis=-1)], on[on.any(axis=-1)]
+    """The counts of accesses whose addresses are known: one row of lanes for each instruction of each warp."""
+    busy = active.any(axis=-1)
+    lanes, on = addresses[busy], active[busy]
+    if reach.rows:
+        on = on & (np.arange(WARP) < reach.rows)
     access = access._replace(note=next((one.assumed for one in places if one.assumed), access.note))
     if access.space == "global":
         found, ideal = (int(count(lanes, reach.width, active=on).sum()) for count in (sectors, ideal_sectors))
         return access._replace(sectors=found, ideal_sectors=ideal)
-    if reach.note:
-        return access
+    return access if reach.note else _through_banks(access, reach, lanes, on)
+
+
+def _through_banks(access: Access, reach: _Reach, lanes: NDArray[np.int64], on: NDArray[np.bool_]) -> Access:
     if reach.rows:
-        rows, given = lanes[:, : reach.rows], on[:, : reach.rows]
-        each = row_wavefronts(rows, width=reach.width, active=given)
-        least = int((-(-given.sum(axis=-1) * reach.width // SHARED.span)).sum())
-        padded = np.zeros_like(on)
-        padded[:, : reach.rows] = given
-        worst = collision(lanes[each.argmax()], reach.width, active=padded[each.argmax()]) if len(each) else None
-        return access._replace(wavefronts=int(each.sum()), ideal_wavefronts=least, collision=worst)
-    packed = not access.store
-    each = wavefronts(lanes, reach.width, active=on, packed=packed)
-    least = int(ideal_wavefronts(lanes, reach.width, active=on, packed=packed).sum())
-    worst = collision(lanes[each.argmax()], reach.width, active=on[each.argmax()]) if each.sum() > least else None
-    return access._replace(wavefronts=int(each.sum()), ideal_wavefronts=least, collision=worst)
+        each = row_wavefronts(lanes[:, : reach.rows], width=reach.width, active=on[:, : reach.rows])
+        least = int((-(-on.sum(axis=-1) * reach.width // SHARED.span)).sum())
+    else:
+        packed = not access.store
+        each = wavefronts(lanes, reach.width, active=on, packed=packed)
+        least = int(ideal_wavefronts(lanes, reach.width, active=on, packed=packed).sum())
+    worst = int(each.argmax()) if len(each) else 0
+    met = collision(lanes[worst], reach.width, active=on[worst]) if each.sum() > least else None
+    return access._replace(wavefronts=int(each.sum()), ideal_wavefronts=least, collision=met)
 
 
 def _moved(group: list[Executed], name: str, space: str, store: bool, boxes: Boxes) -> Access:
