@@ -42,9 +42,10 @@ OPERANDS = {
     "disable_output_lane": "Lanes of the accumulators that are not to be written, a bit each: 128 for one block, 256 for a pair.",
     "scale_a_tmem": _SCALES.format("A"),
     "scale_b_tmem": _SCALES.format("B"),
-    "zero_column_mask_desc": "Which columns of B count as zero, in turns; bit 39: 0 for none; bits 40-47 columns used at a time - 1; "
-    "bits 48-55 columns that are zero at a time - 1; bits 56-61 how many columns the mask is moved by. Part i of the columns (M = 128 has "
-    "one, 64 two, 32 four) begins inside a turn: in byte i how many of its columns are left out, in bit 32 + i whether it is one of zeros.",
+    "zero_column_mask_desc": "Which columns of B count as zero, in turns; bit 39: 0 for none; bits 40-47 columns that are zero at a time, "
+    "less one; bits 48-55 columns that are used at a time, less one; bits 56-61 the first column of B that is taken. Part i of the columns "
+    "(M = 128 has one, 64 two, 32 four) begins inside a turn: in byte i how many of its columns are left out, in bit 32 + i whether it is "
+    "one of zeros.",
     "imm_half_split_off": "How many columns further on the second half of the lanes begins.",
     "redval": "The least or greatest of the values that the thread loads.",
     "s_desc": "The descriptor of a matrix in shared memory.",

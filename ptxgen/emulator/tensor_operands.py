@@ -12,7 +12,16 @@ from ptxgen.emulator.metadata import expanded, first_fault
 from ptxgen.emulator.numerics.matrix import MatrixOp, matrix_product, scaled_product
 from ptxgen.emulator.operands import Array, Get
 from ptxgen.emulator.tensor_memory import LANES, Cells, Operation
-from ptxgen.emulator.tensor_products import Part, Product, decode_instruction, decode_scaled, lanes_of, unpack
+from ptxgen.emulator.tensor_products import (
+    Part,
+    Product,
+    decode_instruction,
+    decode_scaled,
+    first_column,
+    lanes_of,
+    unpack,
+    zero_columns,
+)
 from ptxgen.instructions.types import type_named
 from ptxgen.ir import Instruction
 
@@ -86,12 +95,10 @@ class TensorProduct(_Issued):
         super().__init__(low, group)
         named, u64, u32 = low.named, type_named("u64"), type_named("u32")
         self.kind = low.match.value(".kind").partition("::")[2]
-        if ".ashift" in low.match.bindings:
-            raise low.refuse("the emulator does not follow .ashift", section=low.match.entry.section, legal="run it on a GPU")
+        self.shifted = ".ashift" in low.match.bindings
         self.stationary, self.sparse = ".ws" in low.match.bindings, "sp_meta_tmem" in named
         self.metadata = low.address(named["sp_meta_tmem"], "tensor")[1] if self.sparse else None
-        if "zero_column_mask_desc" in named:
-            raise low.refuse("the emulator does not follow a zero-column mask", section=low.match.entry.section, legal="run it on a GPU")
+        self.zeros = low.source(named["zero_column_mask_desc"], u64) if "zero_column_mask_desc" in named else None
         self.d = low.address(named["d_tmem"], "tensor")[1]
         self.a_in_tensor_memory = "a_tmem" in named
         self.a = low.address(named["a_tmem"], "tensor")[1] if self.a_in_tensor_memory else low.source(named["a_desc"], u64)
@@ -115,7 +122,8 @@ class TensorProduct(_Issued):
             return
         operation = self.begin(wave, thread)
         metadata = 0 if self.metadata is None else int(self.metadata(wave, frame, one)[0])
-        right = self._right(wave, operation, blocks, b, product)
+        zeros = 0 if self.zeros is None else int(self.zeros(wave, frame, one)[0])
+        right = self._right(wave, operation, blocks, b, product, zeros)
         if right is None:
             return
         adds = bool(self.adds(wave, frame, one)[0])
@@ -160,13 +168,16 @@ class TensorProduct(_Issued):
         elements = unpack(self.chunks(wave, operation, block, address, name), of, packed)
         return elements.reshape(rows, -1) if k_major else elements.transpose(0, 2, 1).reshape(-1, elements.shape[1])[:rows]
 
-    def _right(self, wave: Wave, operation: Operation, blocks: list[int], word: int, product: Product) -> Array | None:
-        """B: shape (N, K); each block of a pair holds half of its rows."""
-        extent = product.n // len(blocks), _ROW * (1 + self.sparse)
+    def _right(self, wave: Wave, operation: Operation, blocks: list[int], word: int, product: Product, zeros: int) -> Array | None:
+        """B: shape (N, K); each block of a pair holds half of its rows. `zeros` is a zero-column mask, where there is one."""
+        first = first_column(zeros)
+        extent = first + product.n // len(blocks), _ROW * (1 + self.sparse)
         parts = [self._matrix(wave, operation, block, word, extent, product.b_k_major, product.b, "B", product.packed) for block in blocks]
         if any(part is None for part in parts):
             return None
-        matrix: Array = np.concatenate(parts)  # type: ignore[arg-type]
+        matrix: Array = np.concatenate([part[first:] for part in parts])  # type: ignore[index]
+        if zeros:
+            matrix = np.where(zero_columns(zeros, product.m, product.n)[:, None], matrix.dtype.type(0), matrix)
         return product.signs(matrix, product.b) if product.negate_b else matrix
 
     def _left(self, wave: Wave, operation: Operation, block: int, word: int, product: Product, part: Part) -> Array | None:
@@ -179,7 +190,8 @@ class TensorProduct(_Issued):
             return None
         else:
             lane, column = _place(word)
-            cells = Cells(block, (lane + part.a_lane)[:, None], column + np.arange(8))
+            lanes = np.append(part.a_lane[1:], part.a_lane[-1]) if self.shifted else part.a_lane
+            cells = Cells(block, (lane + lanes)[:, None], column + np.arange(8))
             words = np.ascontiguousarray(wave.tensor_memory.take(cells, self.statement, operation.thread))
             matrix = unpack(words.view(np.uint8).reshape(len(words), 2, 16), product.a).reshape(len(words), -1)
         if matrix is None:
@@ -252,15 +264,13 @@ class ScaledTensorProduct(TensorProduct):
 
     def __init__(self, low: Lowering, group: int) -> None:
         super().__init__(low, group)
-        if group != 1:
-            raise low.refuse("the emulator has scales for one block only", section=low.match.entry.section, legal=".cta_group::1")
         four = low.match.value(".scale_vectorsize") in ("scale_vec::4X", "block16")
         self.vectors = 1 if self.kind == "mxf8f6f4" else 4 if four else 2
         self.places = [low.address(low.named[name], "tensor")[1] for name in ("scale_a_tmem", "scale_b_tmem")]
 
     def _decode(self, wave: Wave, frame: Frame, one: Array, idesc: int) -> Product | str:
         a, b = (int(get(wave, frame, one)[0]) for get in self.places)
-        return decode_scaled(idesc, self.kind, self.vectors, a, b, self.sparse)
+        return decode_scaled(idesc, self.kind, self.vectors, a, b, self.group, self.sparse)
 
     def _multiplier(self, wave: Wave, operation: Operation, block: int, product: Product) -> MatrixOp:
         scales = product.scales
@@ -268,7 +278,7 @@ class ScaledTensorProduct(TensorProduct):
         multiply = scaled_product(product.a, product.b, scales.type)
         of_a, of_b = (
             self._of_rows(wave, operation, block, word, first, rows, product.k)[None]
-            for word, first, rows in ((scales.a, scales.a_byte, product.m), (scales.b, scales.b_byte, product.n))
+            for word, first, rows in ((scales.a, scales.a_byte, product.m // self.group), (scales.b, scales.b_byte, product.n))
         )
         return lambda left, right, before: multiply(left, right, before, of_a, of_b)
 

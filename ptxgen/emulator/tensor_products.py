@@ -12,7 +12,7 @@ import numpy as np
 from ptxgen.emulator.operands import Array
 from ptxgen.emulator.tensor_memory import LANES
 
-__all__ = ["Part", "Product", "Scales", "decode_instruction", "decode_scaled", "lanes_of", "unpack"]
+__all__ = ["Part", "Product", "Scales", "decode_instruction", "decode_scaled", "first_column", "lanes_of", "unpack", "zero_columns"]
 
 _FLOATS8 = {0: "e4m3", 1: "e5m2", 3: "e2m3", 4: "e3m2", 5: "e2m1"}
 _TYPES: dict[str, dict[int, str]] = {
@@ -126,7 +126,7 @@ _SCALED: dict[str, dict[int, str]] = {"mxf8f6f4": _FLOATS8, "mxf4": {1: "e2m1"},
 _SCALES: dict[str, dict[int, str]] = {"mxf8f6f4": {1: "ue8m0"}, "mxf4": {1: "ue8m0"}, "mxf4nvf4": {0: "e4m3", 1: "ue8m0"}}
 
 
-def decode_scaled(word: int, kind: str, vectors: int, a_scales: int, b_scales: int, sparse: bool = False) -> Product | str:
+def decode_scaled(word: int, kind: str, vectors: int, a_scales: int, b_scales: int, group: int = 1, sparse: bool = False) -> Product | str:
     """Take the instruction descriptor of a ``.block_scale`` product apart; a text says what is wrong with one that means nothing.
 
     Parameters
@@ -139,6 +139,8 @@ def decode_scaled(word: int, kind: str, vectors: int, a_scales: int, b_scales: i
         Scales of a row.
     a_scales, b_scales : int
         Addresses in tensor memory.
+    group : int
+        1 or 2: blocks that multiply together, of 128 rows each.
     sparse : bool
         Whether it is ``.sp``, which takes twice the K.
     """
@@ -147,8 +149,8 @@ def decode_scaled(word: int, kind: str, vectors: int, a_scales: int, b_scales: i
     if scale is None or a is None or b is None:
         return f"the types of A, B and the scales (bits 7-9, 10-12 and 23) are {word >> 7 & 7}, {word >> 10 & 7}, {word >> 23 & 1}"
     m, n = (word >> 24 & 0x1F) << 4, (word >> 17 & 0x3F) << 3
-    if m != 128 or not 8 <= n <= 256:
-        return f"M (bits 24-28, times 16) is {m} and N (bits 17-22, times 8) is {n}; M is 128, N up to 256"
+    if m != 128 * group or not 8 <= n <= 256:
+        return f"M (bits 24-28, times 16) is {m} and N (bits 17-22, times 8) is {n}; M is {128 * group}, N up to 256"
     problem = _sparsity_problem(word, sparse)
     if problem:
         return problem
@@ -209,6 +211,28 @@ def lanes_of(m: int, n: int, group: int, stationary: bool = False, sparse: bool 
         return [Part(lane, slice(0, n), lane)]
     rows = np.arange(128)
     return [Part(rows, slice(0, n), rows)]
+
+
+def zero_columns(word: int, m: int, n: int) -> Array:
+    """Which columns of B count as zero, by a zero-column mask descriptor: n flags.
+
+    Columns fall into 128 / m parts, in each of which runs of zero and of used columns take turns; `first_column` says where B begins.
+    (The ISA's table and its examples differ in which run is which: this is as the fields are called, and as in the examples.)
+    """
+    if not word >> 39 & 1:
+        return np.zeros(n, np.bool_)
+    zero, used = (word >> 40 & 0xFF) + 1, (word >> 48 & 0xFF) + 1
+    parts = LANES // m
+    turns = []
+    for part in range(parts):
+        begin = (word >> 8 * part & 0xFF) + (0 if word >> 32 + part & 1 else zero)
+        turns.append((begin + np.arange(n // parts)) % (zero + used) < zero)
+    return np.concatenate(turns)
+
+
+def first_column(word: int) -> int:
+    """The column of B that is the product's first."""
+    return word >> 56 & 0x3F
 
 
 def unpack(chunks: Array, of: str, packed: bool = False) -> Array:
