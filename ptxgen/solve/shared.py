@@ -195,7 +195,7 @@ def fitted(
     found = place(digits, dtype.bits, patterns, orders=orders, padded=any(extent & (extent - 1) for extent in digits))
     if isinstance(found, Unplaced):
         return None
-    return _plan(shape, dtype, accesses, patterns, threads, found._replace(layout=found.layout.reshape(shape)))
+    return _plan(shape, dtype, accesses, patterns, threads, found._replace(layout=found.layout.reshape(shape).canonical()))
 
 
 def _plan(
