@@ -185,7 +185,7 @@ class TensorProduct(_Issued):
         if not self.a_in_tensor_memory:
             extent = len(part.lane), _ROW
             matrix = self._matrix(wave, operation, block, word, extent, product.a_k_major, product.a, "A", product.packed)
-        elif product.a in ("e2m3", "e3m2", "e2m1"):
+        elif product.a in ("e2m3", "e3m2", "e2m1") and not product.packed:
             self.report(wave, operation.thread, "not emulated", f"A of {product.a} in tensor memory is not emulated")
             return None
         else:
@@ -193,7 +193,7 @@ class TensorProduct(_Issued):
             lanes = np.append(part.a_lane[1:], part.a_lane[-1]) if self.shifted else part.a_lane
             cells = Cells(block, (lane + lanes)[:, None], column + np.arange(8))
             words = np.ascontiguousarray(wave.tensor_memory.take(cells, self.statement, operation.thread))
-            matrix = unpack(words.view(np.uint8).reshape(len(words), 2, 16), product.a).reshape(len(words), -1)
+            matrix = unpack(words.view(np.uint8).reshape(len(words), 2, 16), product.a, product.packed).reshape(len(words), -1)
         if matrix is None:
             return None
         return product.signs(matrix, product.a) if product.negate_a else matrix

@@ -158,6 +158,8 @@ def decode_scaled(word: int, kind: str, vectors: int, a_scales: int, b_scales: i
     if first % vectors or second % vectors:
         return f"the scales of A and B begin in bytes {first} and {second} (bits 29-30, 4-5); with {vectors} a row, at a multiple of that"
     packed = kind != "mxf8f6f4"
+    if word >> 31:
+        return "bit 31 asks for a K of 96, which the emulator does not compute" if packed and not sparse else "bit 31 is reserved"
     if packed and word >> 15 & 3:
         return f"bits 15 and 16 ask for MN-major matrices, which .kind::{kind} does not have"
     return Product(

@@ -9,6 +9,7 @@ import pytest
 from ptxgen.emulator.tensor_products import zero_columns
 from tests.emulator.shared_images import blackwell, place
 from tests.emulator.test_tcgen05 import IMAGE, idesc, integers, kernel, launch
+from tests.emulator.test_tcgen05_scales import rows_of
 
 COMMIT = "@%p6 tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster{multicast}.b64 [%r29]{mask};"
 
@@ -108,3 +109,23 @@ def test_scales_of_a_pair_of_blocks() -> None:
     outcome.raise_for_reports()
     wanted = (a * sa[:, None]) @ (b * sb[:, None]).T
     np.testing.assert_array_equal(cells[:, :, :n].reshape(256, n).view(np.float32), wanted)
+
+
+def test_packed_elements_of_a_in_tensor_memory() -> None:
+    """Two of 4 bits in a byte, without gaps."""
+    rng = np.random.default_rng(8)
+    a, b = (rng.choice([0, 0.5, 1, 1.5, 2, 3, -0.5, -4, -6], (rows, 64)) for rows in (128, 16))
+    start = np.zeros((1, 128, 64), np.uint32)
+    start[0, :, 40:48] = np.ascontiguousarray(rows_of(a, "e2m1", True)).view(np.uint32)
+    start[0, :, 48:52] = start[0, :, 56:57] = 0x7F7F7F7F  # scales of 1
+    b_image, leading, stride = place(rows_of(b, "e2m1", True), 32, True)
+    issue = f"""
+        add.u32 %r41, %r31, 40; add.u32 %r42, %r31, 48; add.u32 %r43, %r31, 56;
+        @%p6 tcgen05.mma.cta_group::1.kind::mxf4.block_scale [%r31], [%r41], %rd20, %r40, [%r42], [%r43], %p8;
+        {COMMIT.format(group=1, multicast="", mask="")}
+    """
+    image = np.frombuffer(b_image, np.uint8)[None]
+    words = blackwell(IMAGE, leading, stride, 32), 0, 1 << 7 | 1 << 10 | 16 >> 3 << 17 | 1 << 23 | 8 << 24
+    cells, outcome = launch(kernel(image.shape[1], issue, columns=64), image, start, words)
+    outcome.raise_for_reports()
+    np.testing.assert_array_equal(cells[0, :, :16].view(np.float32), a @ b.T)

@@ -108,6 +108,7 @@ def test_copies_that_differ_are_reported(lane: int, row: int) -> None:
         ("mxf4.block_scale", 2, 1 << 29, "scales of A and B begin in bytes 1 and 0"),
         ("mxf4.block_scale", 2, 1 << 16, "ask for MN-major matrices"),
         ("mxf8f6f4.block_scale", 1, 4, "sparse A"),
+        ("mxf4.block_scale", 2, 1 << 31, "a K of 96, which the emulator does not compute"),
     ],
 )
 def test_instruction_descriptors_that_mean_nothing(kind: str, vectors: int, change: int, words: str) -> None:
