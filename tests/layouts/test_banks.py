@@ -44,7 +44,7 @@ def accesses(draw):
     return np.array(slots) * width, width, (active >> LANE & 1).astype(bool)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(accesses(), st.sampled_from([SHARED, Banks(16, 4), Banks(32, 8)]), st.booleans())
 def test_wavefronts_are_the_most_different_words_in_one_bank_of_each_phase(access, banks, packed):
     addresses, width, active = access
@@ -53,7 +53,7 @@ def test_wavefronts_are_the_most_different_words_in_one_bank_of_each_phase(acces
     assert int(ideal_wavefronts(addresses, width, active=active, packed=packed, banks=banks)) == ideal <= actual
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(st.lists(accesses(), min_size=2, max_size=5))
 def test_many_accesses_at_once_are_each_on_its_own(drawn):
     width = max(one[1] for one in drawn)

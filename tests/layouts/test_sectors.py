@@ -9,7 +9,7 @@ from ptxgen.layouts.sectors import ideal_sectors, sectors
 LANE = np.arange(32)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(
     st.lists(st.integers(0, 300), min_size=32, max_size=32),
     st.sampled_from([1, 2, 4, 8, 16, 32, 64]),
