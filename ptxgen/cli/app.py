@@ -83,7 +83,7 @@ def run(
             "--arg",
             metavar="TYPE[SHAPE]=VALUES",
             help="One for each parameter, in order: f32[1024]=arange, f32[8,8]=random (or zeros, ones, a number, data.npy), "
-            "u32=1000, f32=2.5, bytes=00ff17.",
+            "u32=1000, f32=2.5, bytes=00ff17, texture.2d.linear.wrap.normalized:f32[8,8]=data.npy, surface.2d:u32[8,8]=zeros.",
         ),
     ] = None,
     emulate: Annotated[bool | None, typer.Option("--emulate/--gpu", help="Where to run; a GPU by default if there is one.")] = None,

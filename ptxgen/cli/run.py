@@ -14,6 +14,7 @@ from ptxgen.cli.device import DeviceArray, device_name, synchronize
 from ptxgen.cli.output import UsageError
 from ptxgen.cli.values import Given, parse_argument, parse_dims
 from ptxgen.kernels.foreign import ForeignEntry, ForeignModule, load_ptx
+from ptxgen.layouts.errors import PtxgenError
 from ptxgen.runtime.driver import no_gpu_reason
 from ptxgen.runtime.errors import NoGpuError
 from ptxgen.runtime.signature import BytesParam, PointerParam
@@ -47,22 +48,24 @@ def run_file(file: Path, options: RunOptions) -> int:
     saved = [_save_to(text, given) for text in options.save]
     grid = parse_dims(options.grid, "--grid")
     before = [None if one.array is None else one.array.copy() for one in given]
-    status = _execute(entry, arguments, grid, block, options)
+    images = any(one.image is not None for one in given)
+    status = _execute(entry, arguments, grid, block, options, images)
     for place, (formal, one, old) in enumerate(zip(function.params, given, before)):
         if one.array is not None and old is not None:
-            print(_summary(place, formal.name, one, arguments[place], old))
+            print(_summary(place, formal.name, one, getattr(arguments[place], "array", arguments[place]), old))
     for place, path in saved:
-        array, like = arguments[place], given[place].array
+        array, like = getattr(arguments[place], "array", arguments[place]), given[place].array
         assert like is not None
         np.save(path, array.view(like.dtype))
     return status
 
 
-def _execute(entry: ForeignEntry, arguments: list[Any], grid: Any, block: Any, options: RunOptions) -> int:
-    """Run in the emulator or on the GPU; arrays among `arguments` are changed in place."""
-    reason = "as asked for" if options.emulate else no_gpu_reason()
+def _execute(entry: ForeignEntry, arguments: list[Any], grid: Any, block: Any, options: RunOptions, images: bool) -> int:
+    """Run in the emulator or on the GPU; arrays among `arguments` are changed in place. `images` are the emulator's alone."""
+    reason = "as asked for" if options.emulate else "textures and surfaces are its own" if images else no_gpu_reason()
     if options.emulate is False and reason is not None:
-        raise NoGpuError(f"no GPU can be used: {reason}; leave out --gpu to run in the emulator")
+        because = reason.replace("its own", "the emulator's")
+        raise NoGpuError(f"no GPU can be used: {because}; leave out --gpu to run in the emulator")
     if reason is not None:
         result = entry.emulate(*arguments, grid=grid, block=block, shared=options.shared, seed=options.seed)
         print(f"ran {entry.name} in the emulator ({reason}): {result.threads} threads, {result.instructions} instructions")
@@ -157,8 +160,21 @@ def _argument(param: Any, formal: ir.Variable, given: Given) -> Any:
     if given.array is not None:
         if not isinstance(param, PointerParam):
             raise UsageError(f"--arg {given.text}: {formal.name} is a .{formal.type}; it takes {_takes(param)}")
+        if given.image is not None:
+            return _image(given)
         return given.array.view(f"u{given.array.dtype.itemsize}").copy()
     return _scalar(param, formal, given)
+
+
+def _image(given: Given) -> Any:
+    from ptxgen.emulator.images import Surface, Texture
+
+    assert given.array is not None and given.image is not None
+    kind, words = given.image
+    try:
+        return (Texture if kind == "texture" else Surface)(given.array.copy(), **words)
+    except PtxgenError as error:
+        raise UsageError(f"--arg {given.text}: {error}") from None
 
 
 def _scalar(param: Any, formal: ir.Variable, given: Given) -> Any:

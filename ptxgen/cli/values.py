@@ -1,4 +1,4 @@
-"""Arguments on the command line: ``f32[1024]=arange``, ``u32=1000``, ``bytes=00ff``."""
+"""Arguments on the command line: ``f32[1024]=arange``, ``u32=1000``, ``bytes=00ff``, ``texture.2d.linear:f32[8,8]=random``."""
 
 from __future__ import annotations
 
@@ -16,17 +16,32 @@ from ptxgen.layouts.errors import PtxgenError
 __all__ = ["Given", "parse_argument", "parse_dims"]
 
 _SPEC = re.compile(r"(\w+)(?:\[([\d,\s]*)\])?=(.*)", re.DOTALL)
-_FORMS = "TYPE[SHAPE]=zeros|ones|arange|random|NUMBER|FILE.npy for an array, TYPE=NUMBER for a scalar, bytes=HEX for a structure"
+_IMAGE = re.compile(r"(texture|surface)((?:\.\w+)*):(.*)", re.DOTALL)
+_FORMS = (
+    "TYPE[SHAPE]=zeros|ones|arange|random|NUMBER|FILE.npy for an array, TYPE=NUMBER for a scalar, bytes=HEX for a structure, "
+    "texture.2d:TYPE[SHAPE]=... for a texture"
+)
+_WORDS = {
+    **{word: ("geometry", word) for word in ("1d", "2d", "3d", "a1d", "a2d", "buffer")},
+    **{word: ("address", word) for word in ("wrap", "mirror", "clamp", "border")},
+    "linear": ("filter", "linear"), "nearest": ("filter", "nearest"), "normalized": ("normalized", True), "unorm": ("read", "normalized"),
+    "x2": ("channels", 2), "x4": ("channels", 4),
+}  # fmt: skip
+"""What may be said of a texture or surface: the argument of `px.Texture` that a word stands for."""
 
 
 class Given(NamedTuple):
-    """One argument: an `array` for a pointer, a `number` of type `type`, or the `content` of a structure."""
+    """One argument: an `array` for a pointer, a `number` of type `type`, or the `content` of a structure.
+
+    Of a texture or surface `image` says which of the two, and how the array is read.
+    """
 
     text: str
     type: Type | None = None
     array: NDArray[Any] | None = None
     number: Any = None
     content: bytes | None = None
+    image: tuple[str, dict[str, Any]] | None = None
 
 
 def parse_argument(text: str, random: np.random.Generator) -> Given:
@@ -37,6 +52,12 @@ def parse_argument(text: str, random: np.random.Generator) -> Given:
     UsageError
         Where it is not of one of the forms, or the values do not fit the type.
     """
+    image = _IMAGE.fullmatch(text.strip())
+    if image is not None:
+        given = parse_argument(image[3], random)
+        if given.array is None:
+            raise UsageError(f"--arg {text}: a {image[1]} is made of an array: {_FORMS}")
+        return given._replace(text=text, image=(image[1], _image_words(text, image[1], image[2])))
     match = _SPEC.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"--arg {text}: write {_FORMS}")
@@ -57,6 +78,18 @@ def parse_dims(text: str, option: str) -> tuple[int, ...]:
     if not 1 <= len(parts) <= 3 or not all(part.strip().isdigit() for part in parts):
         raise UsageError(f"{option} {text}: one to three sizes are taken, such as 64 or 16,16,4")
     return tuple(map(int, parts))
+
+
+def _image_words(text: str, kind: str, said: str) -> dict[str, Any]:
+    """``.2d.linear`` as arguments of `px.Texture`, or `px.Surface`."""
+    found = {}
+    for word in filter(None, said.split(".")):
+        name, value = _WORDS.get(word, ("", None))
+        if not name or (kind == "surface" and name not in ("geometry", "channels")):
+            known = [one for one, (means, _) in _WORDS.items() if kind == "texture" or means in ("geometry", "channels")]
+            raise UsageError(f"--arg {text}: {word!r} says nothing of a {kind}; words are {', '.join(known)}")
+        found[name] = value
+    return found
 
 
 def _bytes(text: str, value: str) -> bytes:

@@ -49,3 +49,34 @@ def test_run_with_a_structure(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_what_the_runtime_library_would_bring_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(path_of("linked", "sm_80")), "--emulate", "--entry", "link", "--block", "32", "--arg", "u32[32]=zeros"]) == 1
     assert "call.uni: _Z9elsewhereid is declared without a body" in capsys.readouterr().err
+
+
+IMAGES = """
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry blend(.param .u64 t, .param .u64 s)
+{
+    .reg .b32 %r<4>; .reg .f32 %f<8>; .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [t]; ld.param.u64 %rd2, [s];
+    mov.u32 %r1, %tid.x; cvt.rn.f32.u32 %f1, %r1;
+    tex.1d.v4.f32.f32 {%f2, %f3, %f4, %f5}, [%rd1, {%f1}];
+    shl.b32 %r2, %r1, 2; mov.b32 %r3, %f2;
+    sust.b.1d.b32.trap [%rd2, {%r2}], {%r3};
+    ret;
+}
+"""
+
+
+def test_run_with_a_texture_and_a_surface(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, saved = tmp_path / "images.ptx", tmp_path / "s.npy"
+    file.write_text(IMAGES, encoding="utf-8")
+    given = ["--arg", "texture.1d.linear.border:f32[4]=arange", "--arg", "surface.1d:f32[4]=zeros", "--save", f"1={saved}"]
+    assert main(["run", str(file), "--block", "4", *given]) == 0
+    np.testing.assert_array_equal(np.load(saved), [0.0, 0.5, 1.5, 2.5])
+    out = capsys.readouterr().out
+    assert "ran blend in the emulator (textures and surfaces are its own)" in out and "1 s  f32[4]  changed 3 of 4" in out
+    assert main(["run", str(file), "--block", "4", "--arg", "texture.1d.soft:f32[4]=arange", "--arg", "u64=0"]) == 2
+    assert "'soft' says nothing of a texture; words are 1d, 2d" in capsys.readouterr().err
+    assert main(["run", str(file), "--block", "4", "--arg", "texture.2d:f32[4]=arange", "--arg", "u64=0"]) == 2
+    assert "geometry '2d' takes 2 axes" in capsys.readouterr().err
