@@ -526,17 +526,17 @@ def _check(plan: CopyPlan) -> None:
     # Runtime strides stand for numbers far apart that have exactly the divisor that is known of them.
     far = [step if isinstance(step, int) else Expr.of(step).divisor() << (24 + 4 * at) for at, step in enumerate(plan.strides)]
     memory = Layout(Shard(tuple(((extent, AxisTerm.of(step)),) for extent, step in zip(plan.shape, far)))).bind(bits)
-    ordinals = Layout(Shard(row_major(plan.shape))).bind(bits)
     copied = []
     for part in plan.parts:
         elements = _elements(part.memory)
         places = elements.on(memory, bits)[0].table().m
         _check_accesses(plan, places, part.memory)
-        copied.append(elements.on(ordinals, bits)[0].table().m.ravel() // bits)
+        copied.append(places.ravel())
         _check_tile(plan, part, places.shape)
-    wrong = np.flatnonzero(np.bincount(np.concatenate(copied), minlength=prod(plan.shape)) != 1)
+    found, wanted = np.sort(np.concatenate(copied)), np.sort(memory.table().m.ravel())
+    wrong = np.flatnonzero(found != wanted) if len(found) == len(wanted) else [0]
     if len(wrong):
-        raise LayoutError(f"{plan.opcode}: element {np.unravel_index(int(wrong[0]), plan.shape)} is not copied exactly once")
+        raise LayoutError(f"{plan.opcode}: the element {int(wanted[wrong[0]]) // 8} bytes behind the first is not copied exactly once")
 
 
 def _elements(views: Arrangement) -> Arrangement:
