@@ -71,7 +71,8 @@ class Places:
         self.m = np.broadcast_to(table.m, table.shape).reshape(self.shape)
         self.thread = None if table.thread is None else np.broadcast_to(table.thread, table.shape).reshape(self.shape)
         self.others: dict[Axis, np.ndarray] = {
-            axis: np.broadcast_to(values, table.shape).reshape(self.shape) for axis, values in table.axes.items()
+            axis: np.broadcast_to(values, table.shape).reshape(self.shape)
+            for axis, values in sorted(table.axes.items(), key=lambda one: one[0].order)
         }
 
     @property

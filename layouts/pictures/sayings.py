@@ -42,6 +42,7 @@ class Saying(ABC):
 
     def __init__(self, places: Places) -> None:
         self.places = places
+        self.blocks = {axis: values for axis, values in places.others.items() if axis not in (TLane, TCol)}
 
     @abstractmethod
     def joins(self, coarse: bool) -> np.ndarray:
@@ -58,6 +59,17 @@ class Saying(ABC):
     def parts(self) -> np.ndarray | None:
         """The number of the part (a warp, say) in which each place is, where the tile falls into such parts."""
         return None
+
+    def _block(self, at: tuple[int, int, int]) -> list[str]:
+        """The block that a place is in, where the layout has axes of blocks."""
+        return [f"{axis}{int(values[at])}" for axis, values in self.blocks.items()]
+
+    def _same(self, *others: np.ndarray) -> np.ndarray:
+        """Where the next column's element is in the same block, and alike in other respects."""
+        same = np.ones(self.places.m[..., 1:].shape, np.bool_)
+        for values in (*self.blocks.values(), *others):
+            same = same & (values[..., 1:] == values[..., :-1])
+        return same
 
     def _follow(self) -> np.ndarray:
         """Where the next column's element lies right behind this one's, of shape (copies, rows, columns - 1)."""
@@ -111,9 +123,8 @@ class _Owner(Saying):
                 legal="a container that is a multiple of the element or divides it",
             )
         shape = places.m.shape
-        self.in_registers = m in places.layout.axes
+        self.in_registers = places.thread is not None and m in places.layout.axes
         self.thread = np.zeros(shape, np.int64) if places.thread is None else places.thread
-        self.blocks = {axis: values for axis, values in places.others.items() if axis not in (TLane, TCol)}
         self._colours()
 
     def _colours(self) -> None:
@@ -134,21 +145,16 @@ class _Owner(Saying):
         return self.hue if self.several_blocks or self.several_warps else None
 
     def joins(self, coarse: bool) -> np.ndarray:
-        places = self.places
-        same = self._follow() if self.in_registers else np.ones(places.m[..., 1:].shape, np.bool_)
-        for values in (self.thread, *self.blocks.values()):
-            same = same & (values[..., 1:] == values[..., :-1])
-        if not coarse and self.in_registers:
-            register = places.m // self.container
-            same = same & (register[..., 1:] == register[..., :-1])
-        return _all_rows(same)
+        if not self.in_registers:
+            return _all_rows(self._same(self.thread))
+        registers = [] if coarse else [self.places.m // self.container]
+        return _all_rows(self._follow() & self._same(self.thread, *registers))
 
     def mark(self, copy: int, row: int, first: int, last: int) -> Mark:
         at = copy, row, first
-        blocks = [f"{axis}{int(values[at])}" for axis, values in self.blocks.items()]
         thread = [] if self.places.thread is None else [f"T{int(self.thread[at])}"]
         register = [self._register(int(self.places.m[at]), last - first + 1)] if self.in_registers else []
-        lines = (*blocks, *thread, *register)
+        lines = (*self._block(at), *thread, *register)
         return Mark(lines, " ".join(lines), shade(int(self.hue[at]), int(self.step[at])))
 
     def _register(self, position: int, count: int) -> str:
@@ -206,8 +212,7 @@ class _Memory(Saying):
 
     def _within(self, bits: int) -> np.ndarray:
         """Where the next column's element follows in the same piece of so many bits."""
-        piece = self.places.m // bits
-        return self._follow() & (piece[..., 1:] == piece[..., :-1])
+        return self._follow() & self._same(self.places.m // bits)
 
 
 class _Bank(_Memory):
@@ -228,7 +233,8 @@ class _Bank(_Memory):
         bank, words = begin // _BANK_BITS % _BANKS, end // _BANK_BITS - begin // _BANK_BITS
         text = _span(bank, (bank + words) % _BANKS)
         whole = words % _QUAD == _QUAD - 1  # a piece of 16 bytes has the full colour
-        return Mark((text,), f"bank {text}", shade(bank // _QUAD, 0 if whole else bank % _QUAD))
+        block = self._block((copy, row, first))
+        return Mark((*block, text), " ".join((*block, f"bank {text}")), shade(bank // _QUAD, 0 if whole else bank % _QUAD))
 
     def legend(self, marks: Sequence[Mark]) -> Legend:
         used = sorted({int(bank) // _QUAD for bank in np.unique(self.places.m // _BANK_BITS % _BANKS)})
@@ -245,17 +251,19 @@ class _Address(_Memory):
         if not coarse:
             return np.zeros(self.places.shape[2] - 1, np.bool_)
         columns = np.arange(1, self.places.shape[2])
-        return _all_rows(self._follow() & (columns % _RUN != 0))
+        return _all_rows(self._follow() & self._same() & (columns % _RUN != 0))
 
     def mark(self, copy: int, row: int, first: int, last: int) -> Mark:
         begin = int(self.places.m[copy, row, first])
+        block = self._block((copy, row, first))
         if self.places.unit != "bit":
             least, most = int(self.places.m.min()), int(self.places.m.max())
             colour = ramp((begin - least) / max(1, most - least))
-            return Mark((str(begin),), f"position {_span(begin, begin + last - first)}", colour)
+            return Mark((*block, str(begin)), " ".join((*block, f"position {_span(begin, begin + last - first)}")), colour)
         byte, bit = divmod(begin, 8)
         text = f"{byte}.{bit}" if bit else str(byte)
-        return Mark((text,), f"byte {byte}" + (f" bit {bit}" if bit else ""), shade(byte // (_CHUNK_BITS // 8), 0))
+        sentence = f"byte {byte} bit {bit}" if bit else f"byte {byte}"
+        return Mark((*block, text), " ".join((*block, sentence)), shade(byte // (_CHUNK_BITS // 8), 0))
 
     def legend(self, marks: Sequence[Mark]) -> Legend:
         if self.places.unit != "bit":
@@ -282,7 +290,7 @@ class _Cell(Saying):
         at = copy, row, first
         lane, column = (int(values[at]) if values is not None else 0 for values in map(self.places.others.get, (TLane, TCol)))
         inside = int(self.places.m[at])
-        lines = (f"L{lane}", f"C{column}", *([f"+{inside}"] if inside else []))
+        lines = (*self._block(at), f"L{lane}", f"C{column}", *([f"+{inside}"] if inside else []))
         return Mark(lines, " ".join(lines), shade(lane // _LANES, column))
 
     def legend(self, marks: Sequence[Mark]) -> Legend:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ptxgen.layouts.axes import m
 from ptxgen.layouts.dims import Dims, extent_of
 from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.expr import exact_int
@@ -164,7 +165,9 @@ def _positive(value: int, what: str) -> int:
 
 
 def _usual(places: Places) -> str:
-    return "address" if places.in_tensor_memory or (places.thread is None and not places.others) else "owner"
+    """The owner, where there are threads or nothing but blocks; else the address."""
+    only_blocks = bool(places.others) and not places.in_tensor_memory and m not in places.layout.axes
+    return "owner" if places.thread is not None or only_blocks else "address"
 
 
 # ---- bands --------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from ptxgen.layouts import Layout, LayoutError, R, S, Swizzle, Symbol, TCol, TLane, bx, cbx, laneid, tid_in_wg, tx, warpid
+from ptxgen.layouts import Layout, LayoutError, R, S, Swizzle, Symbol, TCol, TLane, bx, by, cbx, laneid, tid_in_wg, tx, warpid
 from ptxgen.layouts.pictures import terminal
 from ptxgen.layouts.pictures.palette import HUES, INK, SHADES, ramp, shade
 from tests.layouts.strategies import Spec
@@ -184,7 +184,23 @@ def test_tensor_memory():
 def test_blocks():
     said = places(Layout(S[(2, 3) : (1 @ cbx, 1 @ tx)]).svg())
     assert said == {(i, j): [(f"cbx{i} T{j}", 0)] for i in range(2) for j in range(3)}
-    assert "block 1" in Layout(S[(2, 3) : (1 @ bx, 1)]).svg()
+    assert "block 1" in Layout(S[(2, 3) : (1 @ bx, 1 @ laneid)]).svg()
+    assert [cell.texts for cell in read(Layout(S[(2, 2) : (1 @ bx, 1 @ by)]).svg())] == [
+        [f"bx{i}", f"by{j}"] for i in (0, 1) for j in (0, 1)
+    ]
+
+
+def test_memory_of_several_blocks():
+    shared = Layout(S[(2, 4, 8) : (1 @ cbx, 8, 1)])
+    for way, width in (("address", 4), ("bank", 1)):
+        for cell in read(shared.svg(way, bits=32)):
+            ((block, i, j),) = cell.elements
+            assert cell.texts == [f"cbx{block}", str((8 * i + j) * width)]
+    assert read(shared.svg())[-1].sentences == ["cbx1 position 31"]
+    pair = Layout(S[((2, 128), 4) : ((1 @ cbx, 1 @ TLane), 1 @ TCol)])
+    assert [cell.sentences for cell in read(pair.svg(limit=256))] == [
+        [f"cbx{i // 128} L{i % 128} C{j}"] for i in range(256) for j in range(4)
+    ]
 
 
 # ---- what fragments look like -------------------------------------------------------------------------------------------
