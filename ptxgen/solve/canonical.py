@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptxgen.errors import InstructionError, PtxgenError, TraceError
 from ptxgen.instructions.tiles import atom_layout, evaluate_names
@@ -19,17 +19,19 @@ from ptxgen.layouts.layout import Layout
 from ptxgen.layouts.search.cuts import Piece, cuts
 from ptxgen.layouts.spec import Shard
 from ptxgen.solve.arrangement import Arrangement
-from ptxgen.solve.judge import Asked, asked, bound, judged
+from ptxgen.solve.frozen import Frozen
+from ptxgen.solve.judge import UNITS, Asked, asked, bound, issuers, judged
 
 __all__ = ["CanonicalPlan", "canonical"]
 
 _TRIED = 64  # rearrangements that the engine is asked about
-_UNITS = {"warp": 32, "warpgroup": 128}
-_SCOPES = {"thread": 1, "warp": 32, "warpgroup": 128}
 
 
-class CanonicalPlan(NamedTuple):
-    """How a tensor becomes an operand: ``px.tile.apply(opcode, ..., plan.view(tensor), ..., scope=plan.scope)``.
+_Split = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]  # group, repeat and atom
+
+
+class CanonicalPlan(Frozen):
+    """How a tensor becomes an operand: ``px.tile.apply(opcode, ..., plan.view(tensor), ..., scope=plan.scope)``. Immutable.
 
     Attributes
     ----------
@@ -41,29 +43,28 @@ class CanonicalPlan(NamedTuple):
     group, repeat, atom : tuple of int
         The extents that it gives: the issuers of the scope; one instruction each; what an instruction takes.
     repeats : tuple of str
-        The names of the repeat axes that the contract has, the last ones of `repeat`.
+        The names of the repeat axes that the contract has, the last ones of `repeat`; ``*`` stands for any others.
     layout : Layout
         The tensor's, in bits, before.
     dtype : Type
     sizes : dict of str to int
         Extents that this view gives to the instruction.
-    judge : Asked
-    asked_with : dict
     """
 
-    opcode: str
-    operand: str
-    scope: str
-    view: Arrangement
-    group: tuple[int, ...]
-    repeat: tuple[int, ...]
-    atom: tuple[int, ...]
-    repeats: tuple[str, ...]
-    layout: Layout
-    dtype: Type
-    sizes: dict[str, int]
-    judge: Asked
-    asked_with: dict[str, Any]
+    __slots__ = ("_how", "_of", "atom", "dtype", "group", "layout", "opcode", "operand", "repeat", "repeats", "scope", "sizes", "view")
+
+    def __init__(self, of: Asked, view: Arrangement, split: _Split, layout: Layout, dtype: Type, sizes: dict[str, int], how: Any) -> None:
+        self.opcode = of.match.opcode
+        self.operand = of.name
+        self.scope: str = how["scope"]
+        self.view = view
+        self.group, self.repeat, self.atom = split
+        self.repeats = of.repeats
+        self.layout = layout
+        self.dtype = dtype
+        self.sizes = sizes
+        self._of = of
+        self._how = how
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -78,11 +79,14 @@ class CanonicalPlan(NamedTuple):
         InstructionError
             Which does not happen: it has judged it before.
         """
-        judged(self.judge, self.view.on(self.layout, self.dtype.bits)[0], self.dtype, **self.asked_with)
+        judged(self._of, self.view.on(self.layout, self.dtype.bits)[0], self.dtype, **self._how)
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
     def __str__(self) -> str:
         named = "".join(f", {axis}" for axis in self.repeats if axis != "*")
-        issuer = self.judge.match.entry.issuer
+        issuer = self._of.match.entry.issuer
         return "\n".join([
             f"{self.operand} of {self.opcode}, scope {self.scope!r}: tensor of shape {self.layout.shape}, {self.dtype.name}",
             f"  view    tensor{self.view}",
@@ -203,7 +207,7 @@ def _element(of: Asked, tensor: Any, dtype: Type | None) -> Type:
 # ---- the search ---------------------------------------------------------------------------------------------------------
 
 
-def _search(of: Asked, layout: Layout, element: Type, how: dict[str, Any], given: str) -> CanonicalPlan:
+def _search(of: Asked, layout: Layout, element: Type, how: dict[str, Any], spelled: str) -> CanonicalPlan:
     refusals: list[PtxgenError] = []
     tried = 0
     for sized in of.choices():
@@ -216,12 +220,9 @@ def _search(of: Asked, layout: Layout, element: Type, how: dict[str, Any], given
             except (InstructionError, TraceError) as error:
                 refusals.append(error)
                 continue
-            group, repeat, atom = split
-            return CanonicalPlan(
-                of.match.opcode, of.name, how["scope"], view, group, repeat, atom, of.repeats, layout, element,
-                {name: value for name, value in sized.sizes.items() if name not in of.sizes}, sized, how,
-            )  # fmt: skip
-    raise _impossible(of, layout, element, how, refusals, given)
+            given = {name: value for name, value in sized.sizes.items() if name not in of.sizes}
+            return CanonicalPlan(sized, view, split, layout, element, given, how)
+    raise _impossible(of, layout, element, how, refusals, spelled)
 
 
 def _impossible(
@@ -236,7 +237,7 @@ def _impossible(
             if extent % wanted:
                 unfit = f"one instruction takes {takes}, and {wanted} does not divide {extent}"
                 return Impossible(problem, (f"the tensor's shape is {layout.shape}", unfit), legal=f"an extent of a multiple of {wanted}")
-        threads, wanted = layout.table().thread, _issuers(of, how) * _UNITS.get(of.match.entry.issuer, 1)
+        threads, wanted = layout.table().thread, issuers(of, how["scope"], how["threads"]) * UNITS.get(of.match.entry.issuer, 1)
         owners = len(set(threads.ravel().tolist())) if threads is not None else wanted
         if owners != wanted:
             return Impossible(
@@ -269,17 +270,14 @@ def _atom_text(of: Asked) -> str:
     return repr(atom_layout(of.atom, evaluate_names(tile, of.match, tuple(of.sizes.items())), of.match))
 
 
-_Split = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
-
-
 def _proposals(
     of: Asked, layout: Layout, element: Type, how: dict[str, Any], plain: bool = False
 ) -> Iterator[tuple[Arrangement, _Split]]:
     """Rearrangements whose atoms have the instruction's strides, as far as strides alone tell; `plain` ones have any."""
-    shape, issuers = of.shape(), _issuers(of, how)
+    shape, count = of.shape(), issuers(of, how["scope"], how["threads"])
     whole = layout.shape
     if whole[-len(shape) :] == shape and len(whole) >= len(shape) + len([axis for axis in of.repeats if axis != "*"]):
-        split = _grouped(whole[: -len(shape)], issuers)
+        split = _grouped(whole[: -len(shape)], count)
         if split is not None:
             yield Arrangement(), (*split, shape)
     axes = [coalesce(part) for part in layout.dims]
@@ -289,29 +287,19 @@ def _proposals(
     front = prod(shape[: len(shape) - len(inner)])
     for found in islice(cuts(axes, inner, alike), _TRIED):
         for pieces in _joined(found, front) if len(inner) < len(shape) else [found]:
-            for grouped in _issued(of, pieces, issuers, how["space"] == "reg"):
+            for grouped in _issued(of, pieces, count, how["space"] == "reg"):
                 arranged = _pattern(of, grouped, shape)
                 if arranged is not None:
                     yield arranged
 
 
-def _grouped(leading: tuple[int, ...], issuers: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+def _grouped(leading: tuple[int, ...], wanted: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """Leading extents as those of the group and of the repeats."""
     count, total = 0, 1
-    while total < issuers and count < len(leading):
+    while total < wanted and count < len(leading):
         total *= leading[count]
         count += 1
-    return (leading[:count], leading[count:]) if total == issuers else None
-
-
-def _issuers(of: Asked, how: dict[str, Any]) -> int:
-    issuer = of.match.entry.issuer
-    if issuer == "one" or how["scope"] == "thread":
-        return 1
-    threads = _SCOPES.get(how["scope"]) or how["threads"]
-    if threads is None:
-        raise LayoutError(f"scope {how['scope']!r} has as many threads as the block, which are not said", legal="threads=256")
-    return max(1, int(threads) // _UNITS.get(issuer, 1))
+    return (leading[:count], leading[count:]) if total == wanted else None
 
 
 def _atom(of: Asked, shape: tuple[int, ...], element: Type, space: str) -> tuple[list[Dims], Any]:
@@ -385,22 +373,22 @@ def _parted(own: list[Piece], at: int | None, take: int, mark: int, inside: bool
     return [*own[:at], *parts, *own[at + 1 :]]
 
 
-def _issued(of: Asked, pieces: _Pieces, issuers: int, registers: bool) -> Iterator[_Pieces]:
+def _issued(of: Asked, pieces: _Pieces, count: int, registers: bool) -> Iterator[_Pieces]:
     """The pieces with the group's marked: those of a register tile that threads own, as many of memory as there are issuers."""
     if registers:
         made = [[piece._replace(atom=_GROUP) if piece.atom is None and piece.stride[tx] != 0 else piece for piece in own] for own in pieces]
-        if prod(piece.extent for own in made for piece in own if piece.atom == _GROUP) == issuers:
+        if prod(piece.extent for own in made for piece in own if piece.atom == _GROUP) == count:
             yield made
         return
     single = of.match.entry.issuer == "thread"  # neighbouring threads take neighbours in memory, warps whole parts
     for inside in (single, not single):
-        taken = _taken(pieces, issuers, inside)
+        taken = _taken(pieces, count, inside)
         if taken is not None:
             yield taken
 
 
-def _taken(pieces: _Pieces, issuers: int, inside: bool) -> _Pieces | None:
-    made, need = [list(own) for own in pieces], issuers
+def _taken(pieces: _Pieces, count: int, inside: bool) -> _Pieces | None:
+    made, need = [list(own) for own in pieces], count
     for axis in sorted(range(len(made)), reverse=inside):
         for at in sorted(range(len(pieces[axis])), reverse=True) if inside else range(len(pieces[axis])):
             piece = made[axis][at]

@@ -14,7 +14,8 @@ from ptxgen.layouts.layout import Layout
 from ptxgen.layouts.spec import Shard
 from ptxgen.layouts.swizzle import Swizzle
 from ptxgen.solve.arrangement import Arrangement
-from ptxgen.solve.judge import Asked, asked, bound, judged
+from ptxgen.solve.frozen import Frozen
+from ptxgen.solve.judge import Asked, asked, bound, issuers, judged
 from ptxgen.solve.matrix import Steps, matrix_steps
 from ptxgen.tile.descriptors import DescriptorOperand
 from ptxgen.tile.matrices import BASE, REACH, UNIT, Found, addresses
@@ -25,7 +26,7 @@ __all__ = ["DescriptorPlan", "descriptor"]
 _SHOWN = 8  # steps
 
 
-class DescriptorPlan:
+class DescriptorPlan(Frozen):
     """What describes a matrix to an instruction. Immutable.
 
     Offsets are bytes. Nothing in it depends on where the tile lies but the start and the base offset, which `word` adds.
@@ -67,8 +68,8 @@ class DescriptorPlan:
         self.found: Found = proved.found
         self.fields: Descriptor = proved.fields
         self.align = align
-        starts = proved.addresses.linear[0] if proved.group.size == 1 else proved.addresses.linear[:: proved.group.unit]
-        self.starts = starts.reshape(*([proved.group.size] if proved.group.size > 1 else []), *proved.repeat_shape)
+        group = (proved.group.size,) if proved.group.size > 1 else ()
+        self.starts = proved.addresses.linear[:: proved.group.unit].reshape(*group, *proved.repeat_shape)
         self.starts.flags.writeable = False
 
     @property
@@ -244,7 +245,7 @@ def described(
     InstructionError, LayoutError
     """
     period = whole.swizzle.period if whole.swizzle is not None else UNIT
-    cut: Steps = matrix_steps(of, whole.shape)
+    cut: Steps = matrix_steps(of, whole.shape, issuers(of, scope, threads))
     seen, _ = cut.view.on(whole, element.bits)
     proved = judged(cut.of, seen, element, scope=scope, threads=threads, align=align or period, space="shared", name="tile")
     assert isinstance(proved, DescriptorOperand)

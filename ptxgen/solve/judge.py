@@ -21,7 +21,10 @@ from ptxgen.tile.operands import TileOperand
 from ptxgen.tracing.builder import Builder
 from ptxgen.tracing.views import Memory, Registers, View
 
-__all__ = ["Asked", "asked", "bound", "judged"]
+__all__ = ["UNITS", "Asked", "asked", "bound", "issuers", "judged"]
+
+UNITS = {"warp": 32, "warpgroup": 128}
+"""Threads that issue an instruction together."""
 
 _ANY = 128
 _THREADS = {"thread": 1, "warp": 32, "warpgroup": 128}
@@ -131,6 +134,23 @@ def bound(layout: Layout | Shard, bits: int) -> Layout:
     """The layout in bits."""
     whole = as_layout(layout)
     return whole.bind(bits) if whole.unit == "element" else whole.in_units("bit")
+
+
+def issuers(of: Asked, scope: str, threads: int | None) -> int:
+    """How many threads, warps or warpgroups issue the instruction at a scope: what the group axes multiply to; 1 where there are none.
+
+    Raises
+    ------
+    LayoutError
+        Where the scope has as many threads as the block, and these are not said.
+    """
+    issuer = of.match.entry.issuer
+    if issuer == "one" or scope == "thread":
+        return 1
+    count = _THREADS.get(scope) or threads
+    if count is None:
+        raise LayoutError(f"scope {scope!r} has as many threads as the block, which are not said", legal="threads=256")
+    return max(1, count // UNITS.get(issuer, 1))
 
 
 def judged(of: Asked, layout: Layout, dtype: Type, *, scope: str, threads: int | None, align: int, space: str, name: str) -> TileOperand:

@@ -19,7 +19,8 @@ from ptxgen.layouts.layout import Layout
 from ptxgen.layouts.swizzle import Swizzle
 from ptxgen.solve.arrangement import Arrangement
 from ptxgen.solve.descriptor import DescriptorPlan, described
-from ptxgen.solve.judge import Asked, asked
+from ptxgen.solve.frozen import Frozen
+from ptxgen.solve.judge import Asked, asked, issuers
 from ptxgen.solve.matrix import matrix_steps
 from ptxgen.solve.tensormap import TensorMapPlan, tensor_map
 from ptxgen.tile.matrices import UNIT
@@ -50,7 +51,7 @@ class Copied(NamedTuple):
     box: tuple[int, ...]
 
 
-class OperandPlan:
+class OperandPlan(Frozen):
     """Where a matrix operand lies in shared memory, how an instruction finds it, and how tensor copies bring it there. Immutable.
 
     ``tile = px.shared(**plan.shared)``, ``px.tile.apply(LOAD, part, box, arrived, scope="thread")`` for each of ``plan.copies(tile, x,
@@ -241,7 +242,8 @@ def _boxes(of: DescriptorPlan, shape: tuple[int, int]) -> tuple[Copied, ...]:
     for first in range(0, along, width):
         for line in range(0, across, each):
             parts = [_part(line, each, across), _part(first, width, along)]
-            view = Arrangement([("part", tuple(parts if of.major == "k" else reversed(parts)))])
+            chosen_part = tuple(parts if of.major == "k" else reversed(parts))
+            view = Arrangement([("part", chosen_part)] if chosen_part != (slice(None), slice(None)) else [])
             view = view if of.major == "k" else view.permute(1, 0)
             found.append(Copied(view, (line, first), (each, width)))
     return tuple(found)
@@ -312,14 +314,14 @@ def operand(
     """
     found = [one for one in asked(opcode, operand, sizes) if one.place == "descriptor"]
     if not found:
-        legal = "a matrix of wgmma or tcgen05 in shared memory"
+        legal = "a matrix of wgmma or tcgen05 in shared memory; px.solve.shared lays out what ldmatrix reads"
         raise LayoutError(f"operand {operand!r} of {opcode} is found by no descriptor", legal=legal)
     of = found[0]
     element = dtype or of.match.type(of.atom.element).element  # type: ignore[union-attr]
     _check_element(of, element)
     if major not in _MAJORS:
         raise LayoutError(f"a matrix is not {major!r}-major", legal='major="k" or "mn"')
-    of = matrix_steps(of, shape).of
+    of = matrix_steps(of, shape, issuers(of, scope or of.scope, threads)).of
     candidates = _candidates(of, major, swizzle)
     ranking: list[tuple[str, str]] = []
     chosen_plan: DescriptorPlan | None = None

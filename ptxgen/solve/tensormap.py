@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from ptxgen.errors import LayoutError
-from ptxgen.instructions.types import Type
+from ptxgen.instructions.types import Type, type_named
 from ptxgen.kernels.annotations import Tensor
 from ptxgen.layouts import S
 from ptxgen.layouts.layout import Layout
 from ptxgen.layouts.spec import Shard
 from ptxgen.layouts.swizzle import Swizzle
 from ptxgen.runtime.tensormap import TensorMap, TensorMapError, swizzle_mode
+from ptxgen.solve.frozen import Frozen
 from ptxgen.solve.judge import asked, bound, judged
 from ptxgen.tracing.tensormaps import described_axes
 
@@ -25,7 +26,7 @@ _ALIGN = 128  # bytes of a box's image, ISA 5.5
 _MODES = {"none": None, "32B": Swizzle.B32, "64B": Swizzle.B64, "128B": Swizzle.B128, "128B_atom_32B": Swizzle.B128_ATOM32}
 
 
-class TensorMapPlan:
+class TensorMapPlan(Frozen):
     """What a tensor map says. Immutable. Axes are in the tensor's order, the contiguous one last; offsets are bytes.
 
     Attributes
@@ -202,13 +203,11 @@ def tensor_map(
             f"tensor map of {_name(tensor)!r}: its address is known to be a multiple of {known} bytes; tensor maps need {needed}. "
             f"Fix: px.Tensor(..., align={needed})", "base address", None,
         )  # fmt: skip
-    plan = TensorMapPlan(made, None)
-    if interleave != "none":
-        if image is not None:
-            raise LayoutError("the ISA does not say where the elements of an interleaved box lie", legal="no image, or interleave='none'")
-        return plan
-    plan.image = _written(made, tuple(box), pattern) if image is None else _held(plan, image, tuple(box), align)
-    return plan
+    if interleave == "none":
+        return TensorMapPlan(made, _written(made, tuple(box), pattern) if image is None else _held(made, image, tuple(box), align))
+    if image is not None:
+        raise LayoutError("the ISA does not say where the elements of an interleaved box lie", legal="no image, or interleave='none'")
+    return TensorMapPlan(made, None)
 
 
 def _name(tensor: Any) -> str:
@@ -233,20 +232,14 @@ def _written(made: TensorMap, box: tuple[int, ...], pattern: Swizzle | None) -> 
     return Layout(S[box : tuple(reversed(strides))], swizzle=pattern, unit="bit")
 
 
-def _held(plan: TensorMapPlan, image: Any, box: tuple[int, ...], align: int | None) -> Layout:
+def _held(made: TensorMap, image: Any, box: tuple[int, ...], align: int | None) -> Layout:
     """The tile's layout, held by the engine against what a copy writes."""
-    bits = plan.bytes * 8 // prod(box)
+    bits = made.box_bytes * 8 // prod(box)
     layout = bound(getattr(image, "layout", image), bits)
     if tuple(extent for extent in layout.shape if extent != 1) != tuple(extent for extent in box if extent != 1):
         raise LayoutError(f"a tile of shape {layout.shape} for a box of {box}", legal="the box's extents")
     opcode = f"cp.async.bulk.tensor.{len(box)}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
     of = next(one for one in asked(opcode, "dst_mem", {}) if one.place == "box")
-    element = _element(bits)
-    judged(of, layout, element, scope="thread", threads=1, align=align or plan.align, space="shared", name="tile")
+    needed = align or TensorMapPlan(made, None).align
+    judged(of, layout, type_named(f"b{bits}"), scope="thread", threads=1, align=needed, space="shared", name="tile")
     return layout
-
-
-def _element(bits: int) -> Type:
-    from ptxgen.instructions.types import type_named
-
-    return type_named(f"b{bits}")

@@ -14,6 +14,7 @@ from tests.solve.shown import shown
 
 WGMMA = "wgmma.mma_async.sync.aligned.m64n{n}k{k}.f32.{t}.{t}"
 LOAD = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+OPERAND = WGMMA.format(n=64, k=16, t="bf16")
 SWIZZLES = {0: None, 32: px.Swizzle.B32, 64: px.Swizzle.B64, 128: px.Swizzle.B128}
 
 
@@ -244,6 +245,39 @@ def test_copies_write_what_the_layout_says(asked):
     assert images(plan) == {int(byte): number for number, byte in enumerate(table)}
 
 
+def test_elements_below_a_byte():
+    """Four bits and single bits are copied as bytes; descriptors and addresses count bits."""
+    for opcode, shape, dtype, spans in (
+        ("wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc", (64, 1024), px.b1, 128),
+        ("tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32", (128, 128), px.e2m1, 64),
+    ):
+        plan = px.solve.operand(opcode, shape, dtype)
+        plan.check()
+        assert plan.swizzle == SWIZZLES[spans]
+        assert plan.descriptor.k_steps == tuple(range(0, spans, 32))
+        assert np.array_equal(plan.descriptor.addresses(), plan.steps.on(plan.descriptor.layout, dtype.bits)[0].table().m[0, 0])
+        if dtype is px.e2m1:
+            said = plan.tensor_map(px.Tensor((512, 1024), dtype, align=16))
+            assert (said.map.kind, said.box, said.strides, said.bytes) == ("u8", (128, 64), (512,), plan.bytes)
+
+
+def test_warpgroups_of_a_block_have_rows_of_their_own():
+    plan = px.solve.operand(OPERAND, (256, 64), scope="cta", threads=256)
+    plan.check()
+    assert str(plan.steps) == '.rearrange("(g m r) (s k) -> g m s r k", g=2, r=64, k=16)'
+    assert plan.descriptor.starts.tolist() == [[[m * 8192 + g * 16384 + 32 * s for s in range(4)] for m in (0, 1)] for g in (0, 1)]
+    told = shown(Impossible, lambda: px.solve.operand(OPERAND, (192, 64), scope="cta", threads=256))
+    assert "demand: the tile has 192 rows and 64 of K, and each of 2 warpgroups has its own rows" in told
+
+
+def test_plans_do_not_change():
+    plan = px.solve.operand(OPERAND, (64, 64))
+    for one in (plan, plan.descriptor, plan.tensor_map(px.Tensor((64, 64), bf16, align=16)), px.solve.canonical(plan.layout, OPERAND)):
+        name = one.__slots__[-1]
+        with pytest.raises(AttributeError, match="a plan does not change"):
+            setattr(one, name, None)
+
+
 def test_the_widest_swizzle_that_the_tile_fills():
     for depth, span in ((16, 32), (32, 64), (48, 32), (64, 128), (192, 128)):
         plan = px.solve.operand(WGMMA.format(n=64, k=16, t="bf16"), (64, depth))
@@ -260,7 +294,7 @@ def test_what_is_printed():
 a_desc of wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16: a tile of 128 x 32 elements of .bf16, K-major with a 64-byte swizzle
   px.shared     (128, 32), layout=Layout(S[(128, 32) : (32, 1)], swizzle=Swizzle(2, 4, 3)), align=512, stages=2: 8192 bytes
   operand       tile.rearrange("(m r) (s k) -> m s r k", r=64, k=16)
-  copies        1 of box (128, 32) from a tensor of shape (rows, K); the first: tile[:, :]
+  copies        1 of box (128, 32) from a tensor of shape (rows, K); the first: tile as it is
   wavefronts    1 for 128 bytes of neighbouring lines
   offsets       leading 0 (not looked at), stride 512 bytes: fields 0, 32
   start         0 bytes behind the tile's first
@@ -271,9 +305,6 @@ a_desc of wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16: a tile of 128 x 
   B64           the widest that the tile fills
   B32           legal, and narrower
   no swizzle    legal, and narrower"""
-
-
-OPERAND = WGMMA.format(n=64, k=16, t="bf16")
 
 
 @pytest.mark.parametrize(
