@@ -51,7 +51,7 @@ def _equal_positions(a: Layout, b: Layout) -> bool:
         return False
     if not a.replica_dims and not b.replica_dims:
         return np.array_equal(a.table().m, b.table().m) and _linear_elsewhere(a) == _linear_elsewhere(b)
-    keys = [key for key in dict.fromkeys((*_components(a), *_components(b))) if key != (m, ())]
+    keys = [key for key in dict.fromkeys((*components(a.expand_replicas()), *components(b.expand_replicas()))) if key != (m, ())]
     return np.array_equal(_position_rows(a, keys), _position_rows(b, keys))
 
 
@@ -94,7 +94,7 @@ def _swizzled_term(layout: Layout, term: AxisTerm) -> AxisTerm:
 
 
 def canonical(layout: Layout) -> Layout:
-    """See `Layout.canonical`."""
+    """The one spelling of a function: equal layouts without replicas that have the same swizzle have it alike. See `Layout.canonical`."""
     if layout._canonical is None:
         replicas, shift = canonical_replicas(layout.replica_dims)
         dims = tuple(coalesce(part) for part in layout.dims)
@@ -265,11 +265,10 @@ def _position_keys(layout: Layout) -> np.ndarray:
     return keys.ravel()
 
 
-def _components(layout: Layout) -> list[tuple[Axis, Monomial]]:
-    """The axes and monomials of which positions are sums, replicas included."""
-    full = layout.expand_replicas()
-    axes = dict.fromkeys((m, *(tx if axis.is_thread else axis for axis in full.axes)))
-    return [(axis, mono) for axis in axes for mono in full.table().component(axis)]
+def components(layout: Layout) -> list[tuple[Axis, Monomial]]:
+    """The axes (threads under `tx`) and monomials of which positions are sums, without replicas."""
+    axes = dict.fromkeys((m, *(tx if axis.is_thread else axis for axis in layout.axes)))
+    return [(axis, mono) for axis in axes for mono in layout.table().component(axis)]
 
 
 def _position_rows(layout: Layout, keys: list[tuple[Axis, Monomial]]) -> np.ndarray:

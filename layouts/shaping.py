@@ -17,7 +17,7 @@ Extents = Union[int, Expr, Sequence[Union[int, Expr]]]
 
 
 def reshape(layout: Layout, *shape: Extents) -> Layout:
-    """See `Layout.reshape`."""
+    """Another shape of the same elements, row-major; positions are `np.reshape(positions, shape)`. See `Layout.reshape`."""
     given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     sizes = tuple([as_extent(extent) for extent in given])
     known = layout._derived.get(sizes)
@@ -37,7 +37,7 @@ def _unreshapable(layout: Layout, sizes: tuple[Scalar, ...], problem: object) ->
 
 
 def group(layout: Layout, first: int, stop: int) -> Layout:
-    """See `Layout.group`."""
+    """Dimensions `first .. stop - 1` as one: the reshape that multiplies their extents. See `Layout.group`."""
     if not 0 <= first < stop <= layout.ndim:
         raise LayoutError(f"no dimensions {first}..{stop - 1} in shape {shape_text(layout.shape)}")
     merged = tuple(dim for part in layout.dims[first:stop] for dim in part)
@@ -45,14 +45,14 @@ def group(layout: Layout, first: int, stop: int) -> Layout:
 
 
 def ungroup(layout: Layout, place: int) -> Layout:
-    """See `Layout.ungroup`."""
+    """A dimension as its physical ones: the reshape that undoes `group`. See `Layout.ungroup`."""
     if not 0 <= place < layout.ndim:
         raise LayoutError(f"no dimension {place} in shape {shape_text(layout.shape)}")
     return layout._with((*layout.dims[:place], *((dim,) for dim in layout.dims[place]), *layout.dims[place + 1 :]))
 
 
 def permute(layout: Layout, *order: int | Sequence[int]) -> Layout:
-    """See `Layout.permute`."""
+    """Dimensions in another order; positions are `np.transpose(positions, order)`. See `Layout.permute`."""
     given = order[0] if len(order) == 1 and isinstance(order[0], (tuple, list)) else order
     wanted = tuple(exact_int(place, "a dimension's number") for place in given)
     if sorted(wanted) != list(range(layout.ndim)):

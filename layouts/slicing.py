@@ -25,7 +25,7 @@ def check_coordinate(shape: Sequence[Scalar], place: int, coordinate: int) -> No
 
 
 def sub(layout: Layout, starts: Sequence[object], shape: Sequence[object], steps: Sequence[object] | None) -> Layout:
-    """See `Layout.sub`."""
+    """A slice: positions at `starts[d] + i * steps[d]` in each dimension d, as NumPy slices them. See `Layout.sub`."""
     steps = (1,) * layout.ndim if steps is None else steps
     if not len(starts) == len(shape) == len(steps) == layout.ndim:
         raise LayoutError(
@@ -44,12 +44,14 @@ def sub(layout: Layout, starts: Sequence[object], shape: Sequence[object], steps
 def _slice(layout: Layout, place: int, start: object, extent: object, step: object) -> tuple[Dims, AxisTerm]:
     first = as_scalar(start, f"the start in dimension {place}")
     count = as_extent(extent)
-    stride = exact_int(step, f"the step in dimension {place}")
+    stride = as_scalar(step, f"the step in dimension {place}")
     whole = layout.shape[place]
     if isinstance(count, Expr):
         if first == 0 and stride == 1 and count == whole:
             return layout.dims[place], ZERO
         raise LayoutError(f"the extent {count} of a part of dimension {place} must be known now")
+    if isinstance(stride, Expr):  # its bounds are the caller's proof, as those of the start
+        return slice_dims(layout.dims[place], first, count, stride)
     if stride < 1:
         raise LayoutError(f"the step in dimension {place} must be positive, not {stride}")
     if isinstance(first, int):

@@ -6,8 +6,8 @@ from math import gcd
 
 import numpy as np
 
-from ptxgen.layouts.axes import m
-from ptxgen.layouts.compare import count_positions
+from ptxgen.layouts.axes import ZERO, AxisTerm, m
+from ptxgen.layouts.compare import components, count_positions
 from ptxgen.layouts.dims import coalesce
 from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.expr import Expr, exact_int
@@ -46,18 +46,22 @@ def contiguous_run(layout: Layout, step: int = 1) -> int:
         For a swizzled layout of elements of unknown size, or whose positions are known only at run time.
     """
     step = exact_int(step, "the step between neighbours")
+    if layout.swizzle is not None:  # which may set apart what lies side by side, and the other way round
+        return _swizzled_run(layout, step)
     flat = coalesce(tuple(dim for part in layout.dims for dim in part))
-    if not flat:
-        return 1
-    extent, stride = flat[-1]
-    if stride.parts != ((m, step),):
-        return 1 if step or stride.parts else _static(layout, extent)
-    straight = _static(layout, extent)
-    if layout.swizzle is None:
-        return straight
-    positions = _swizzled(layout, "the run").reshape(-1, straight)
-    breaks = np.flatnonzero((np.diff(positions, axis=1) != step).any(axis=0)) + 1
-    return gcd(straight, *breaks.tolist())
+    extent, stride = flat[-1] if flat else (1, ZERO)
+    return _static(layout, extent) if stride == AxisTerm.of(step) else 1
+
+
+def _swizzled_run(layout: Layout, step: int) -> int:
+    """A run of n must not hold a break, so n divides the numbers of all elements that don't follow the one before them."""
+    places = _swizzled(layout, "the run").reshape(-1, layout.size)
+    broken = (np.diff(places, axis=1) != step).any(axis=0)
+    table = layout.table()
+    for axis, mono in components(layout):
+        if (axis, mono) != (m, ()):
+            broken |= np.diff(table.component(axis)[mono].ravel()) != 0
+    return gcd(layout.size, *(np.flatnonzero(broken) + 1).tolist())
 
 
 def _static(layout: Layout, extent: object) -> int:

@@ -13,7 +13,7 @@ from tests.layouts.strategies import packed_table
 from tests.layouts.test_operations import _is_strided
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(wild(), st.data())
 def test_composition_is_outer_behind_inner(outer, data):
     inner = data.draw(inners(outer.size))

@@ -132,7 +132,7 @@ def test_complements_that_strides_cannot_make_are_refused():
 # --- inverses ---------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(st.one_of(wild(), chains(axes=("m", "tx", "TLane")).map(lambda drawn: drawn[0])))
 def test_right_inverse(layout):
     try:
@@ -159,7 +159,7 @@ def test_right_inverse_reaches_as_far_as_the_positions_do(drawn):
         assert layout.coordinates({axis: end - 1}) and not layout.coordinates({axis: end})
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(st.one_of(wild(), chains(axes=("m", "tx", "TLane")).map(lambda drawn: drawn[0])))
 def test_left_inverse_leads_every_home_back(layout):
     try:
@@ -262,7 +262,7 @@ def test_warps_and_lanes():
 # --- swizzles ---------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(st.data())
 def test_swizzled_inverses(data):
     """The domain counts swizzled positions; wrong is never an answer, and whole tiles are."""

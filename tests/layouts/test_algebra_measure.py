@@ -91,6 +91,7 @@ def test_runs_and_alignments_of_a_swizzled_tile():
         and contiguous_run(Layout(S[(2, 3, 224) : (1 @ warpid, 224, 1)])) == 672
     )
     assert contiguous_run(Layout(S[(4, 8) : (1 @ tx, 0)])) == 1 and contiguous_run(Layout(S[(4, 8) : (1 @ tx, 0)]), 0) == 8
+    assert contiguous_run(Layout(S[2:2], offset=1, swizzle=Swizzle(1, 0, 1), unit="byte")) == 2  # bytes 1 and 3 go to 1 and 2
     n, row = Symbol("n", 0, 64, divisor=8), Symbol("row", 0, 7)
     assert alignment(Layout(S[(4, 8) : (n, 1)], offset=4), 8) == 4 and alignment(Layout(S[8 : n * 2])) == 16
     assert alignment(Layout(S[4:0])) == 0
