@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from itertools import pairwise
 from math import ceil
 
 from ptxgen.layouts.pictures.palette import INK
@@ -51,8 +52,13 @@ class _Page:
         self.cell_height = self.marks * self.mark_height + (_LINE if self.more else 0)
         letters = max(len(line) for row in sheet.cells for cell in row for mark in cell.marks for line in self._lines(mark))
         letters = max(letters, *(len(band.inner) for band in sheet.columns))
-        self.cell_width = max(26, ceil(letters * _LETTER) + 8)
+        self.cell_width = max(26, ceil(letters * _LETTER) + 8, self._below_outer())
         self._place()
+
+    def _below_outer(self) -> int:
+        """How wide cells must be for the outer coordinates above them to have room."""
+        heads = [at for at, band in enumerate(self.sheet.columns) if band.outer] + [len(self.sheet.columns)]
+        return max((ceil(len(self.sheet.columns[at].outer) * _LETTER / (end - at)) for at, end in pairwise(heads)), default=0)
 
     def _lines(self, mark: Mark) -> tuple[str, ...]:
         """What stands in a cell for one place: a line of it where there are several places."""
@@ -61,11 +67,11 @@ class _Page:
     def _place(self) -> None:
         sheet = self.sheet
         outer, inner = (max(len(getattr(band, part)) for band in sheet.rows) for part in ("outer", "inner"))
-        self.inner_right = _MARGIN + ceil(outer * _LETTER) + (8 if outer else 0) + ceil(inner * _LETTER)
-        self.outer_right = _MARGIN + ceil(outer * _LETTER)
-        down = f"{sheet.down} ↓" if sheet.down else ""
-        self.left = max(self.inner_right, _MARGIN + ceil(len(down) * _LETTER)) + (8 if inner or down else 0)
+        labels = ceil(outer * _LETTER) + (12 if outer else 0) + ceil(inner * _LETTER)
+        down = ceil((len(sheet.down) + 2) * _LETTER) if sheet.down else 0
+        self.left = _MARGIN + max(labels, down) + (8 if labels or down else 0)
         self.inner_right = self.left - 8
+        self.outer_right = self.inner_right - ceil(inner * _LETTER) - 12
         self.x = _positions(sheet.columns, self.left, self.cell_width)
         self.right = self.x[-1] + self.cell_width
         bold = _LETTER * _TITLE / _SIZE

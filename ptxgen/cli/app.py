@@ -146,6 +146,7 @@ def draw(
         str | None, typer.Option(metavar="ROWS,COLUMNS", help="Another shape of the same elements, row-major; for Triton the tile's.")
     ] = None,
     rows: Annotated[int | None, typer.Option(help="How many leading dimensions run downwards; half of them by default.")] = None,
+    names: Annotated[str | None, typer.Option(metavar="NAME,NAME", help="The dimensions' names.")] = None,
     title: Annotated[str | None, typer.Option(help="Stands above the picture.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Rows and columns of cells that are drawn at most.")] = 32,
 ) -> None:
@@ -153,7 +154,7 @@ def draw(
     from ptxgen.cli.draw import DrawOptions
     from ptxgen.cli.draw import draw as draw_layout
 
-    draw_layout(what, DrawOptions(by, output, operand, choices or [], element, container, swizzle, shape, rows, title, limit))
+    draw_layout(what, DrawOptions(by, output, operand, choices or [], element, container, swizzle, shape, rows, names, title, limit))
 
 
 @app.command(name="list")

@@ -34,6 +34,7 @@ class DrawOptions(NamedTuple):
     swizzle: str | None
     shape: str | None
     rows: int | None
+    names: str | None
     title: str | None
     limit: int
 
@@ -72,6 +73,8 @@ def draw(what: str, options: DrawOptions) -> None:
         layout = layout.reshape(*_numbers("--shape", options.shape))
     else:
         named["names"] = drawing.names
+    if options.names is not None:
+        named["names"] = tuple(options.names.split(","))
     by = options.by or drawing.by
     try:
         _written(layout, by, named, options.output)
@@ -173,12 +176,12 @@ def _swizzled(layout: Layout, text: str) -> Layout:
 
 # ---- words of the command line ------------------------------------------------------------------------------------------
 
-_OPTIONS = {"by": "--as", "bits": "--type", "container": "--container", "rows": "--rows", "limit": "--limit"}
+_OPTIONS = {"by": "--as", "bits": "--type", "container": "--container", "rows": "--rows", "names": "--names", "limit": "--limit"}
 
 
 def _as_options(text: str) -> str:
     """Python's keywords in a sentence as options of the command."""
-    return re.sub(r"\b(by|bits|container|rows|limit)=\"?(\w+)\"?", lambda found: f"{_OPTIONS[found[1]]} {found[2]}", text)
+    return re.sub(r"\b(by|bits|container|rows|names|limit)=\"?(\w+)\"?", lambda found: f"{_OPTIONS[found[1]]} {found[2]}", text)
 
 
 def _numbers(option: str, text: str, known: str = "numbers such as 8,64") -> tuple[int, ...]:

@@ -39,6 +39,7 @@ def test_layouts(drawn) -> None:
         S[32, 32], offset=4, swizzle=Swizzle.B64
     ).svg(bits=16)
     assert drawn("S[2, 2, 4]", "--rows", "1", "--limit", "2") == Layout(S[2, 2, 4]).svg(rows=1, limit=2)
+    assert drawn("S[2, 4]", "--names", "row,column") == Layout(S[2, 4]).svg(names=("row", "column"))
     packed = ("S[(32, 4) : (1@laneid, 1)]", "--type", "f16", "--container", "b32")
     assert drawn(*packed) == Layout(S[(32, 4) : (1 @ laneid, 1)]).svg(bits=16, container=32)
 

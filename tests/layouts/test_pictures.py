@@ -274,6 +274,11 @@ def test_cells_stand_apart_below_their_headers_and_inside_the_page(layout, optio
     assert all(0 < float(text.get("x")) < width and 0 < float(text.get("y")) < height for text in root.iter(f"{NS}text"))
     texts = [(text.text, float(text.get("x")), float(text.get("y"))) for text in root.iter(f"{NS}text")]
     top = min(box[1] for box in boxes)
+    outer = [
+        text for text in root.findall(f"{NS}text") if text.get("font-weight") and not text.get("text-anchor") and not text.get("font-size")
+    ]
+    for one, other in itertools.pairwise(outer):
+        assert float(one.get("x")) + 6.6 * len(one.text) < float(other.get("x"))
     for cell in cells:
         if cell.elements[0] and layout.ndim == 2:
             row, column = cell.elements[0]
