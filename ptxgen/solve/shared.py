@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, Union
 
 import numpy as np
 
+from ptxgen.instructions.grammar import Slot
 from ptxgen.instructions.registry import Match, lookup
-from ptxgen.instructions.tiles import Atom, atom_shape, chosen, evaluate_names
+from ptxgen.instructions.tiles import Atom, chosen
 from ptxgen.instructions.types import Type
 from ptxgen.layouts.errors import Impossible, LayoutError
 from ptxgen.layouts.layout import Layout
@@ -17,6 +18,7 @@ from ptxgen.layouts.search import Pattern, Placement, Unplaced, place
 from ptxgen.layouts.search.placement import count_wavefronts
 from ptxgen.layouts.swizzle import Swizzle
 from ptxgen.solve.arrangement import Arrangement
+from ptxgen.solve.judge import Asked
 from ptxgen.solve.probe import Probe
 from ptxgen.tile.image import Image
 from ptxgen.tile.matrices import Found, recognise
@@ -26,6 +28,7 @@ __all__ = ["Access", "SharedPlan", "fitted", "shared"]
 WARP = 32
 _WARPS = {"thread": 1, "warp": 32, "warpgroup": 128}
 _SPANS: dict[Swizzle | None, int] = {None: 0, Swizzle.B32: 32, Swizzle.B64: 64, Swizzle.B128: 128}
+_BULK = 16  # bytes that the size and the address of a bulk copy are multiples of
 _BOX = 256  # elements along each axis of a box of a tensor map
 
 View = Union[Callable[[Any], Any], Arrangement, None]
@@ -44,7 +47,7 @@ class Access(NamedTuple):
     threads : int, optional
         Threads that take part, if others than those of the whole search.
     operand : str, optional
-        Which operand of the instruction the tile is, where several may be: "a" or "b" of a wgmma.
+        Which operand of the instruction the tile is, where several may be: "a" or "b" of a wgmma, by name or by its beginning.
     """
 
     opcode: str
@@ -226,6 +229,8 @@ def _impossible(
 
 
 def _demand(access: Access, pattern: Pattern) -> str:
+    if pattern.accepts is not None and not pattern.load:
+        return f"{access.opcode} takes {pattern.width} consecutive bytes at a multiple of {_BULK}"
     if pattern.accepts is not None:
         how = "a box, dense and row-major" if pattern.rows else "a canonical layout"
         return f"{access.opcode} finds its elements in {how}, with a swizzle of 32, 64 or 128 bytes or none"
@@ -250,6 +255,10 @@ def _pattern(access: Access, shape: tuple[int, ...], dtype: Type, threads: int) 
         return _box(view, dtype)
     if atom is not None and atom.place == "descriptor":
         return _described(access, match, name, atom, view, dtype)
+    if match.entry.issuer == "one":
+        return _bulk(view, dtype)
+    if match.entry.issuer != "thread" and atom is None:
+        raise LayoutError(f"{access.opcode} has no tile form, so it is not known what its lanes touch", legal="ldmatrix, or ld by lanes")
     image = _image(match, name, atom, view)
     return _lanes(access, match, name, image, view, dtype, access.threads or threads)
 
@@ -264,13 +273,16 @@ def _operand(match: Match, access: Access) -> str:
         if (name in atoms and atoms[name].place in ("box", "descriptor"))
         or (contract.kind == "address" and _is_shared(match, contract.space) and (not atoms or name in atoms))
     ]
-    if access.operand and access.operand in found:
-        return access.operand
-    if len(found) != 1 or access.operand:
+    if access.operand:
+        wanted = access.operand.lower()
+        named = [name for name in found if name == wanted or name.startswith(f"{wanted}_")]
+    else:  # an mbarrier is read and written, the data one of both
+        named = found if len(found) == 1 else [name for name in found if match.entry.operands[name].role != "inout"]
+    if len(named) != 1:
         said = f"operand {access.operand!r}" if access.operand else f"{len(found)} operands"
         legal = f"operand= {' or '.join(map(repr, found))}" if found else "an instruction that reaches shared memory"
         raise LayoutError(f"{access.opcode} has {said} in shared memory", legal=legal)
-    return found[0]
+    return named[0]
 
 
 def _is_shared(match: Match, space: str | None) -> bool:
@@ -308,6 +320,18 @@ def _lanes(access: Access, match: Match, name: str, image: Image, view: Probe, d
     return Pattern(warps, dtype.bits, active, load=load)
 
 
+def _bulk(view: Probe, dtype: Type) -> Pattern:
+    """Pieces that one thread has copied, each the last axis: consecutive bytes, 16 at least, that no swizzle parts."""
+    elements = view.elements.reshape(1, prod(view.shape[:-1]), -1)
+
+    def accepts(places: np.ndarray, swizzle: Swizzle | None) -> bool:
+        run = np.arange(places.shape[-1]) * dtype.bits
+        whole = (places == places[..., :1] + run).all() and not (places[..., 0] % (8 * _BULK)).any()
+        return bool(whole) and (swizzle is None or (swizzle.granule >= _BULK and places.shape[-1] * dtype.bits <= 8 * swizzle.granule))
+
+    return Pattern(elements, dtype.bits, np.ones((1, elements.shape[1]), np.bool_), rows=True, load=False, accepts=accepts)
+
+
 def _box(view: Probe, dtype: Type) -> Pattern:
     """A box of a tensor copy: dense and row-major, its rows no longer than the swizzle's span."""
     elements = view.elements.reshape(1, 1, -1)
@@ -329,10 +353,11 @@ def _box(view: Probe, dtype: Type) -> Pattern:
 
 def _described(access: Access, match: Match, name: str, atom: Atom, view: Probe, dtype: Type) -> Pattern:
     """A matrix behind a descriptor: in one of the canonical layouts, the same in every repeat."""
-    assert match.entry.tile is not None
-    shape = atom_shape(atom, evaluate_names(match.entry.tile, match), match)
-    if view.shape[-2:] != shape:
-        raise LayoutError(f"{access.opcode}, operand {name}: {view!r} does not end in {shape}", legal=f"last axes of {shape}")
+    shape = view.shape[-2:]
+    legal = list(dict.fromkeys(one.shape() for one in Asked(match, Slot(name), {}).choices()))
+    if shape not in legal:
+        shown = " or ".join(map(str, legal[:4])) + (" ..." if len(legal) > 4 else "")
+        raise LayoutError(f"{access.opcode}, operand {name}: {view!r} does not end in {shown}", legal=f"last axes of {shown}")
     elements = view.elements.reshape(1, -1, prod(shape))
     words = chosen(atom.majors, match).split()
 

@@ -123,7 +123,7 @@ def test_no_linear_map_of_rows_onto_banks_does_better():
 
 def test_tensor_copies_and_descriptors_admit_canonical_swizzles_alone():
     box = Access(TMA, lambda t: t[:, :64])
-    matrix = Access(WGMMA, lambda t: t.rearrange("m (k c) -> k m c", c=16).view(1, 16, 64, 16), operand="a_desc")
+    matrix = Access(WGMMA, lambda t: t.rearrange("m (k c) -> k m c", c=16).view(1, 16, 64, 16), operand="a")
     plan = px.solve.shared((64, 256), px.bf16, [box, matrix], threads=128)
     plan.check()
     assert plan.layout == Layout(S[(64, (4, 64)) : (64, (4096, 1))], swizzle=px.Swizzle.B128)
@@ -138,8 +138,34 @@ def test_tensor_copies_and_descriptors_admit_canonical_swizzles_alone():
     assert plan.layout.swizzle == px.Swizzle.B128
 
 
+def test_bulk_copies_take_consecutive_bytes():
+    line = Access("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", lambda t: t[0])
+    column = Access("ld.shared.f32", lambda t: t.rearrange("r (w c) -> (w r) c 1", w=2).view(64, 16, 1))
+    plan = px.solve.shared((32, 32), px.f32, [line, column], threads=64)
+    plan.check()
+    assert plan.layout.swizzle is None and plan.conflicts == 0
+    across = px.solve.Access("st.shared.v4.f32", lambda t: t.rearrange("r (w c v) -> (w r) c v", w=2, v=4))
+    plan = px.solve.shared((32, 32), px.f32, [line, across], threads=64)
+    plan.check()
+    assert plan.words == "row-major, 16 bytes behind each row" and plan.conflicts == 0
+
+
+def test_matrices_of_any_legal_extents():
+    a = Access("tcgen05.mma.cta_group::1.kind::f16", lambda t: t.rearrange("m (k c) -> k m c", c=16).view(1, 4, 128, 16), operand="a")
+    plan = px.solve.shared((128, 64), px.bf16, [Access(TMA), a], threads=128)
+    plan.check()
+    assert plan.layout.swizzle == px.Swizzle.B128
+    with pytest.raises(px.LayoutError, match="does not end in"):
+        px.solve.shared((96, 64), px.bf16, [a._replace(view=lambda t: t.view(1, 4, 96, 16))], threads=128)
+
+
+def test_an_access_that_does_not_reach_shared_memory():
+    with pytest.raises(px.LayoutError, match="has 0 operands in shared memory"):
+        px.solve.shared((32, 32), px.f32, [Access("ld.global.f32")], threads=64)
+
+
 def matrix_of(k):
-    return Access(WGMMA, lambda t: t.rearrange("m (k c) -> k m c", c=16).view(1, k // 16, 64, 16), operand="a_desc")
+    return Access(WGMMA, lambda t: t.rearrange("m (k c) -> k m c", c=16).view(1, k // 16, 64, 16), operand="a")
 
 
 @pytest.mark.parametrize("swizzle", [None, px.Swizzle.B32, px.Swizzle.B64, px.Swizzle.B128, px.Swizzle(2, 4, 4)])
