@@ -27,7 +27,10 @@ from numpy.typing import NDArray
 
 from ptxgen.layouts.errors import LayoutError
 
-__all__ = ["SHARED", "WARP", "Banks", "Collision", "checked_lanes", "collision", "ideal_wavefronts", "row_wavefronts", "wavefronts"]
+__all__ = [
+    "SHARED", "WARP", "Banks", "Collision", "checked_lanes", "collision", "copy_wavefronts", "ideal_wavefronts", "row_wavefronts",
+    "wavefronts",
+]  # fmt: skip
 
 WARP = 32
 """Lanes of a warp."""
@@ -115,6 +118,29 @@ def row_wavefronts(addresses: Any, *, width: int = 16, active: Any = None, banks
         raise LayoutError(f"rows of shape {rows.shape} are no whole number of phases", legal=legal)
     rows, active = _checked(rows, width, active)
     found: Counts = _phases(rows, active, width, per_phase, banks).sum(axis=-1)
+    return found
+
+
+def copy_wavefronts(source: Any, target: Any, width: int, *, active: Any = None, banks: Banks = SHARED) -> Counts:
+    """Wavefronts of copies from cached memory to shared memory, `cp.async.ca`: in each phase those of the side with more conflicts.
+
+    The cache lies in the same banks, line by line.
+
+    Parameters
+    ----------
+    source, target : int array of shape (..., 32)
+        Byte addresses of what each lane reads and writes.
+    width, active, banks
+        As for `wavefronts`, and so are the errors.
+
+    Returns
+    -------
+    int64 array of shape (...)
+    """
+    read, active = checked_lanes(source, width, active)
+    written, _ = checked_lanes(target, width, active)
+    lanes = max(1, min(WARP, banks.span // width))
+    found: Counts = np.maximum(*(_phases(side, active, width, lanes, banks) for side in (read, written))).sum(axis=-1)
     return found
 
 

@@ -13,7 +13,7 @@ from ptxgen.costs.walk import Executed, Place
 from ptxgen.emulator.memory import FIRST
 from ptxgen.instructions.registry import Match
 from ptxgen.instructions.types import TYPES
-from ptxgen.layouts.banks import SHARED, WARP, collision, ideal_wavefronts, row_wavefronts, wavefronts
+from ptxgen.layouts.banks import SHARED, WARP, collision, copy_wavefronts, ideal_wavefronts, row_wavefronts, wavefronts
 from ptxgen.layouts.sectors import ideal_sectors, sectors
 
 __all__ = ["Boxes", "counted"]
@@ -25,6 +25,7 @@ _FROM_MEMORY = "its address is not known"
 _ENGINE = "moved by the copy engine"
 _ATOMIC = "updated at the memory"
 _ELSEWHERE = "of another unit"
+_PAST = "written past the banks' pipe"
 
 _ADDRESSING = {"integer", "logic", "move", "control", "comparison"}
 
@@ -32,11 +33,15 @@ _MATRIX_ROWS = {".m8n8": 8, ".m16n16": 16, ".m8n16": 8, ".m16n8": 8}
 
 
 class _Reach(NamedTuple):
-    """What one operand of a form reaches: `width` bytes a lane, or a row of `width` bytes by each of the first `rows` lanes."""
+    """What one operand of a form reaches: `width` bytes a lane, or a row of `width` bytes by each of the first `rows` lanes.
+
+    `source` is the operand from which a copy comes through the cache, whose banks it meets as well.
+    """
 
     width: int
     rows: int = 0
     note: str = ""
+    source: str = ""
 
 
 def counted(executed: Iterable[Executed], boxes: Boxes) -> tuple[list[Cost], int]:
@@ -104,9 +109,13 @@ def _access(group: list[Executed], name: str, boxes: Boxes) -> list[Access]:
         return [_moved(group, name, space, store, boxes)]
     size = int(active[..., : reach.rows].sum() if reach.rows else active.sum()) * reach.width
     unknown = _FROM_MEMORY if any(one.addresses is None for one in places) else reach.note
+    access = Access(name, space, store, requests, size, note=unknown)
     if unknown not in ("", _ATOMIC):
-        return [Access(name, space, store, requests, size, note=unknown)]
-    return [_counts(Access(name, space, store, requests, size, note=reach.note), reach, _addresses(places, space), active, places)]
+        return [access]
+    sources = [one.places[reach.source] for one in group] if reach.source else []
+    if any(one.addresses is None for one in sources):
+        return [access._replace(note=_FROM_MEMORY)]
+    return [_counts(access, reach, places, sources, active)]
 
 
 def _addresses(places: list[Place], space: str) -> NDArray[np.int64]:
@@ -114,30 +123,29 @@ def _addresses(places: list[Place], space: str) -> NDArray[np.int64]:
     return np.stack([_warps(one.addresses) - first for one in places if one.addresses is not None])
 
 
-def _counts(access: Access, reach: _Reach, addresses: NDArray[np.int64], active: NDArray[np.bool_], places: list[Place]) -> Access:
+def _counts(access: Access, reach: _Reach, places: list[Place], sources: list[Place], active: NDArray[np.bool_]) -> Access:
     """The counts of accesses whose addresses are known: one row of lanes for each instruction of each warp."""
     busy = active.any(axis=-1)
-    lanes, on = addresses[busy], active[busy]
+    lanes, on = _addresses(places, access.space)[busy], active[busy]
     if reach.rows:
         on = on & (np.arange(WARP) < reach.rows)
-    access = access._replace(note=next((one.assumed for one in places if one.assumed), access.note))
+    access = access._replace(note=next((one.assumed for one in (*places, *sources) if one.assumed), access.note))
     if access.space == "global":
         found, ideal = (int(count(lanes, reach.width, active=on).sum()) for count in (sectors, ideal_sectors))
         return access._replace(sectors=found, ideal_sectors=ideal)
-    return access if reach.note else _through_banks(access, reach, lanes, on)
-
-
-def _through_banks(access: Access, reach: _Reach, lanes: NDArray[np.int64], on: NDArray[np.bool_]) -> Access:
+    if reach.note:
+        return access
     if reach.rows:
         each = row_wavefronts(lanes[:, : reach.rows], width=reach.width, active=on[:, : reach.rows])
-        least = int((-(-on.sum(axis=-1) * reach.width // SHARED.span)).sum())
+        least = -(-on.sum(axis=-1) * reach.width // SHARED.span)
+    elif sources:
+        each = copy_wavefronts(_addresses(sources, "global")[busy], lanes, reach.width, active=on)
+        least = ideal_wavefronts(lanes, reach.width, active=on, packed=False)
     else:
-        packed = not access.store
-        each = wavefronts(lanes, reach.width, active=on, packed=packed)
-        least = int(ideal_wavefronts(lanes, reach.width, active=on, packed=packed).sum())
-    worst = int(each.argmax()) if len(each) else 0
-    met = collision(lanes[worst], reach.width, active=on[worst]) if each.sum() > least else None
-    return access._replace(wavefronts=int(each.sum()), ideal_wavefronts=least, collision=met)
+        each, least = (count(lanes, reach.width, active=on, packed=not access.store) for count in (wavefronts, ideal_wavefronts))
+    worst = int((each - least).argmax()) if len(each) else 0
+    met = collision(lanes[worst], reach.width, active=on[worst]) if (each > least).any() else None
+    return access._replace(wavefronts=int(each.sum()), ideal_wavefronts=int(least.sum()), collision=met)
 
 
 def _moved(group: list[Executed], name: str, space: str, store: bool, boxes: Boxes) -> Access:
@@ -173,8 +181,15 @@ def _reach(match: Match, name: str, one: Executed) -> _Reach | None:
         shape = next((_MATRIX_ROWS[value] for value in _MATRIX_ROWS if value[1:] in match.opcode.split(".")), 8)
         return _Reach(16, rows=shape * int(match.value(".num")[1:]))
     if match.entry.name == "cp.async":
-        return _Reach(one.numbers.get("cp_size", 16))
+        return _copy(match, name, one.numbers.get("cp_size", 16))
     return _Reach(1, note=_ELSEWHERE)
+
+
+def _copy(match: Match, name: str, size: int) -> _Reach:
+    """An operand of cp.async: ``.ca`` reads the cache and writes shared memory in one pass, ``.cg`` leaves the writing to the cache."""
+    if name == "src":
+        return _Reach(size)
+    return _Reach(size, source="src") if "ca" in match.opcode.split(".") else _Reach(size, note=_PAST)
 
 
 def _bytes(match: Match, name: str) -> int:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ptxgen.layouts import LayoutError, Swizzle
-from ptxgen.layouts.banks import SHARED, Banks, Collision, collision, ideal_wavefronts, row_wavefronts, wavefronts
+from ptxgen.layouts.banks import SHARED, Banks, Collision, collision, copy_wavefronts, ideal_wavefronts, row_wavefronts, wavefronts
 
 LANE = np.arange(32)
 
@@ -61,6 +61,16 @@ def test_many_accesses_at_once_are_each_on_its_own(drawn):
     active = np.stack([one[2] for one in drawn])
     alone = [int(wavefronts(one, width, active=on)) for one, on in zip(addresses, active)]
     assert wavefronts(addresses, width, active=active).tolist() == alone
+
+
+@settings(max_examples=40)
+@given(accesses(), st.lists(st.integers(0, 511), min_size=32, max_size=32))
+def test_a_copy_takes_in_each_phase_what_its_busier_side_takes(access, slots):
+    target, width, active = access
+    source, lanes = np.array(slots) * width, min(32, 128 // width)
+    parts = [(LANE // lanes == part) & active for part in range(32 // lanes)]
+    due = sum(max(counted(side.tolist(), width, part.tolist(), SHARED, False)[0] for side in (source, target)) for part in parts)
+    assert int(copy_wavefronts(source, target, width, active=active)) == due
 
 
 def test_words_at_a_stride():
