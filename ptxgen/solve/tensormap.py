@@ -197,7 +197,7 @@ def tensor_map(
         kind, shape, strides, box=spanned, element_strides=taken, swizzle=swizzle_mode(pattern), interleave=interleave,
         promotion=promotion, fill=fill, name=_name(tensor),
     )  # fmt: skip
-    known, needed = getattr(tensor, "align", None), made.base_alignment
+    known, needed = getattr(getattr(tensor, "storage", tensor), "align", None), made.base_alignment
     if isinstance(known, int) and known % needed:
         raise TensorMapError(
             f"tensor map of {_name(tensor)!r}: its address is known to be a multiple of {known} bytes; tensor maps need {needed}. "

@@ -155,7 +155,7 @@ class DescriptorOperand(ViewOperand):
                 layout = canonical_layout(canonical, self.atom.shape, bits)
                 if layout is not None:
                     layouts.append(f"{'K' if canonical.major == 'k' else 'MN'}-major {layout!r}")
-        return f"{' or '.join(layouts)}, whatever lead and stride" if layouts else ""
+        return f"{' or '.join(layouts)}, whatever lead and stride; px.solve.operand makes one" if layouts else ""
 
     # ---- where it starts -----------------------------------------------------------------------------------------------
 

@@ -144,7 +144,7 @@ def test_step_past_the_swizzle_s_row():
   line: <source>
   rule: a matrix descriptor describes the canonical layouts of the ISA, each with two free strides (PTX ISA 9.7.17.5.2)
   counter-example: element (1, 0) lies 160 bytes behind element (0, 0), where the nearest canonical layout, K-major with a 128-byte swizzle, puts it 128 bytes behind
-  legal: K-major Layout(S[((8, 8), (2, 8)) : ((stride, 64), (8, 1))]) or MN-major Layout(S[(64, (2, 8)) : (1, (stride, 64))]), whatever lead and stride
+  legal: K-major Layout(S[((8, 8), (2, 8)) : ((stride, 64), (8, 1))]) or MN-major Layout(S[(64, (2, 8)) : (1, (stride, 64))]), whatever lead and stride; px.solve.operand makes one
 """)
 
 
@@ -288,7 +288,7 @@ def test_mn_major_bytes():
 <here>: wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8, operand b_desc: b[1, 4, 64, 32] s8 in .shared is MN-major with a 64-byte swizzle
   line: <source>
   rule: this operand of this instruction is K-major (PTX ISA 9.7.17.5.2)
-  legal: K-major Layout(S[((8, 8), (2, 16)) : ((stride, 64), (16, 1))]), whatever lead and stride
+  legal: K-major Layout(S[((8, 8), (2, 16)) : ((stride, 64), (16, 1))]), whatever lead and stride; px.solve.operand makes one
 """)
 
 

@@ -91,7 +91,7 @@ descriptor can describe
   counter-example: element (1, 0) lies 128 bytes behind element (0, 0), where the nearest canonical layout, K-major with no swizzle, \
 puts it 16 bytes behind
   legal: K-major Layout(S[((8, 8), (2, 8)) : ((stride, 8), (lead, 1))]) or MN-major Layout(S[((8, 8), (2, 8)) : ((stride, 1), (lead, 8))]), \
-whatever lead and stride""",
+whatever lead and stride; px.solve.operand makes one""",
         ),
         (
             S[((8, 8), (8, 8)) : ((68, 8), (1024, 1))], "A",

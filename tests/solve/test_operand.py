@@ -23,8 +23,8 @@ def fragment(n):
     return S[((4, 2, 8), (n // 8, 4, 2)) : ((32 @ tid_in_wg, 2, 4 @ tid_in_wg), (4, 1 @ tid_in_wg, 1))]
 
 
-def wgmma_product(dtype, n, depth, majors, spans, stages=None):
-    """One product of 64 x n x depth by plans, read from the middle of tensors."""
+def wgmma_product(dtype, n, depth, majors, spans, stages=None, only=None):
+    """One product of 64 x n x depth by plans, read from the middle of tensors; of the steps of K, where one is given, it alone."""
     k = 256 // dtype.bits
     opcode = WGMMA.format(n=n, k=k, t=dtype.name)
     plans = [
@@ -54,6 +54,7 @@ def wgmma_product(dtype, n, depth, majors, spans, stages=None):
         c = px.local((64, n), f32, layout=fragment(n))
         px.wgmma_fence()
         a, b = (plan.steps(tile) for plan, tile in zip(plans, tiles))
+        a, b = (one if only is None else one[:, only : only + 1] for one in (a, b))
         px.tile.apply(opcode, c.view(1, 1, 64, n), a, b, scale_d=0, scope="warpgroup")
         px.wgmma_commit()
         px.wgmma_wait(0)
@@ -68,7 +69,8 @@ def wgmma_product(dtype, n, depth, majors, spans, stages=None):
         size = (extent, depth) if plan.major == "k" else (depth, extent)
         part = one[row : row + size[0], column : column + size[1]].astype(np.float32)
         parts.append(part if plan.major == "k" else part.T)
-    assert np.array_equal(c, parts[0] @ parts[1].T)
+    chosen = slice(None) if only is None else slice(only * k, only * k + k)
+    assert np.array_equal(c, parts[0][:, chosen] @ parts[1][:, chosen].T)
     return kernel
 
 
@@ -85,6 +87,21 @@ def wgmma_product(dtype, n, depth, majors, spans, stages=None):
 def test_products_of_a_warpgroup(dtype, n, depth, majors, spans, stages):
     kernel = wgmma_product(dtype, n, depth, majors, spans, stages)
     assemble(kernel.ptx(), "sm_90a")
+
+
+@given(st.data())
+@settings(max_examples=8, deadline=None)
+def test_products_of_drawn_types_majors_swizzles_and_steps(data):
+    draw = data.draw
+    dtype = draw(st.sampled_from([bf16, f16, e4m3]))
+    majors = ("k", "k") if dtype is e4m3 else draw(st.tuples(*[st.sampled_from(["k", "mn"])] * 2))
+    steps = draw(st.sampled_from([1, 2, 4]))
+    spans = draw(st.tuples(*[st.sampled_from(["any", *SWIZZLES])] * 2))
+    try:
+        stages, only = draw(st.sampled_from([None, 2])), draw(st.sampled_from([None, *range(steps)]))
+        wgmma_product(dtype, draw(st.sampled_from([8, 32, 64, 72])), steps * 256 // dtype.bits, majors, spans, stages, only)
+    except Impossible:
+        assert spans != ("any", "any")  # without a swizzle there is always a layout
 
 
 @pytest.mark.parametrize(

@@ -167,3 +167,17 @@ def test_boxes_whose_options_mean_nothing():
 
     assert "the steps of a box" in shown(TraceError, traced(steps=(1,)))
     assert "has no swizzle" in shown(TraceError, traced(swizzle="128B"))
+
+
+def test_a_view_in_a_kernel_has_its_own_type_and_alignment():
+    found = []
+
+    @px.kernel(grid=1, block=1, target="sm_90")
+    def kernel(X: px.Tensor((40, 64), f32, align=16), Y: px.Tensor((40, 64), f32)):
+        tile = px.shared((8, 32), f32, layout=px.Layout(S[(8, 32)], swizzle=B128))
+        found.append(px.solve.tensor_map(X, (8, 32), tile))
+        found.append(shown(TensorMapError, lambda: px.solve.tensor_map(Y, (8, 32), tile)))
+
+    kernel.specialize()
+    assert (found[0].map.name, found[0].map.kind, found[0].swizzle) == ("X", "f32", "128B")
+    assert "tensor map of 'Y': its address is known to be a multiple of 4 bytes" in found[1]
