@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptxgen import ir
 from ptxgen.instructions.checking import Given
-from ptxgen.instructions.types import Type
+from ptxgen.instructions.types import TYPES, Type
 from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.layout import Layout
 from ptxgen.solve.steps import run
@@ -74,7 +74,9 @@ def _no_lane() -> tuple[ir.Operand, Given]:
 
 
 def _named(letter: str, storage: Registers) -> dict[str, tuple[ir.Reg, Type]]:
-    return {f"{letter}{number}": (register, storage.container) for number, register in enumerate(storage.registers)}
+    """A tile's registers by their names in a program, as what they are declared."""
+    declared = TYPES[storage.declared]
+    return {f"{letter}{number}": (register, declared) for number, register in enumerate(storage.registers)}
 
 
 def _registers(plan: ConvertPlan, view: Any, layout: Layout, container: Type, which: str) -> Registers:
