@@ -132,7 +132,7 @@ def canonical(
     threads : int, optional
         Of the block, for scopes larger than a warpgroup.
     space : str, optional
-        State space of memory; by default shared, and global for a px.Tensor.
+        State space of memory; by default shared, and global for a px.Tensor. ``"reg"`` for registers of which each thread has its own.
     align : int, optional
         Bytes that divide the tensor's address; by default as declared, else 1024.
     **sizes : int
@@ -178,7 +178,7 @@ def _where(tensor: Any, space: str | None) -> tuple[bool, str]:
     if own is not None:
         return own == "reg", own
     layout = Layout(tensor) if isinstance(tensor, Shard) else tensor
-    return any(axis.is_thread for axis in layout.axes), space or "shared"
+    return space == "reg" or any(axis.is_thread for axis in layout.axes), space or "shared"
 
 
 def _fits(of: Asked, registers: bool) -> bool:
@@ -191,6 +191,10 @@ def _fits(of: Asked, registers: bool) -> bool:
 
 def _element(of: Asked, tensor: Any, dtype: Type | None) -> Type:
     own = dtype or getattr(tensor, "dtype", None)
+    if of.sized:
+        if own is None:
+            raise LayoutError("the element type of the tensor is not said", legal="dtype=px.bf16, or a px.Tensor")
+        return own
     demanded = of.match.type(of.atom.element if of.atom is not None else of.match.entry.operands[of.name].type)
     demanded = demanded.element if of.atom is not None else demanded
     if own is None:
@@ -220,7 +224,7 @@ def _search(of: Asked, layout: Layout, element: Type, how: dict[str, Any], spell
             except (InstructionError, TraceError) as error:
                 refusals.append(error)
                 continue
-            given = {name: value for name, value in sized.sizes.items() if name not in of.sizes}
+            given = {name: value for name, value in sized.sizes.items() if name not in of.sizes and not name.isdigit()}
             return CanonicalPlan(sized, view, split, layout, element, given, how)
     raise _impossible(of, layout, element, how, refusals, spelled)
 
@@ -231,12 +235,19 @@ def _impossible(
     """The demands in conflict: one of the tensor, and one of the instruction or of the scope."""
     problem = f"{of.name} of {of.match.opcode}: no rearrangement of this tensor is an operand"
     first = of.choices()[0]
-    takes = " x ".join(map(str, first.shape()))
+    atom = first.shape(element.bits)
+    takes = " x ".join(map(str, atom))
     if not refusals:
-        for extent, wanted in zip(layout.shape[-len(first.shape()) :], first.shape()):
+        for extent, wanted in zip(layout.shape[-len(atom) :], atom):
             if extent % wanted:
                 unfit = f"one instruction takes {takes}, and {wanted} does not divide {extent}"
                 return Impossible(problem, (f"the tensor's shape is {layout.shape}", unfit), legal=f"an extent of a multiple of {wanted}")
+        count, whole = issuers(of, how["scope"], how["threads"]), layout.size // prod(atom)
+        if how["space"] != "reg" and whole % count:
+            return Impossible(
+                problem, (f"the tensor is {whole} times what one instruction takes", f"scope {how['scope']!r} has {count} that issue it"),
+                legal=f"a tensor of a multiple of {count} times {takes}, or a part of it",
+            )  # fmt: skip
         threads, wanted = layout.table().thread, issuers(of, how["scope"], how["threads"]) * UNITS.get(of.match.entry.issuer, 1)
         owners = len(set(threads.ravel().tolist())) if threads is not None else wanted
         if owners != wanted:
@@ -274,7 +285,7 @@ def _proposals(
     of: Asked, layout: Layout, element: Type, how: dict[str, Any], plain: bool = False
 ) -> Iterator[tuple[Arrangement, _Split]]:
     """Rearrangements whose atoms have the instruction's strides, as far as strides alone tell; `plain` ones have any."""
-    shape, count = of.shape(), issuers(of, how["scope"], how["threads"])
+    shape, count = of.shape(element.bits), issuers(of, how["scope"], how["threads"])
     whole = layout.shape
     if whole[-len(shape) :] == shape and len(whole) >= len(shape) + len([axis for axis in of.repeats if axis != "*"]):
         split = _grouped(whole[: -len(shape)], count)
@@ -458,7 +469,7 @@ def _repeats(of: Asked, left: list[_Places], held: list[_Places]) -> list[_Place
     if len(named) != len(held):
         free = [places for axis, places in enumerate(left) if axis not in beside]
         spare = any(left[axis] for axis in beside if axis is not None)
-        return free if len(free) == len(named) and not spare else None
+        return [*free, *([] for _ in named[len(free) :])] if len(free) <= len(named) and not spare else None
     known = {axis for axis in beside if axis is not None}
     others = [places for axis, places in enumerate(left) if places and axis not in known]
     if others and "*" not in of.repeats:

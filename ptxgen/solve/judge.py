@@ -40,7 +40,7 @@ class Asked:
     atom : Atom or None
         What the contract says of its place; None for consecutive words.
     sizes : dict of str to int
-        The extents that views give, by the contract's names.
+        The extents that views give, by the contract's names; and the bytes that a constant operand says, by its name.
     """
 
     __slots__ = ("atom", "match", "sizes", "slot")
@@ -72,9 +72,19 @@ class Asked:
         issuer = self.match.entry.issuer
         return issuer if issuer in _THREADS else "thread"
 
-    def shape(self) -> tuple[int, ...]:
-        """The atom's extents."""
+    @property
+    def sized(self) -> str:
+        """The constant operand that says how many bytes are consecutive; empty where the opcode does."""
         tile = self.match.entry.tile
+        names = tile.sized.get(self.name, "").split() if tile is not None else ()
+        known = {slot.name for slots in self.match.form.operand_lists for slot in slots}
+        return next((name for name in names if name in known), "")
+
+    def shape(self, bits: int = 8) -> tuple[int, ...]:
+        """The atom's extents, in elements of so many bits where the contract does not say them."""
+        tile = self.match.entry.tile
+        if self.sized:
+            return (max(1, self.sizes[self.sized] * 8 // bits),)
         if self.atom is None or tile is None:
             return (self.match.count(self.match.entry.operands[self.name].vector),)
         return atom_shape(self.atom, evaluate_names(tile, self.match, tuple(self.sizes.items())), self.match)
@@ -94,10 +104,18 @@ class Asked:
                 legal = legal_extents(extent, names, self.match)
                 grown += [{**sizes, name: value} for value in sorted({one for values in legal for one in values}, reverse=True)]
             found = grown
+        if self.sized and self.sized not in self.sizes:
+            allowed = [int(self.sized)] if self.sized.isdigit() else self.match.entry.operands[self.sized].values or ()
+            numbers = sorted((value for value in allowed if isinstance(value, int)), reverse=True)
+            found = [{**sizes, self.sized: value} for sizes in found for value in numbers]
+        elif self.sized:
+            found = [{**sizes, self.sized: self.sizes[self.sized]} for sizes in found]
         return [Asked(self.match, self.slot, sizes) for sizes in found]
 
     def bits(self) -> int | None:
         """Bits of an element, where the contract says them."""
+        if self.sized:
+            return None
         return self.match.type(self.atom.element).element.bits if self.atom is not None and self.atom.element else None
 
     def __repr__(self) -> str:
@@ -186,7 +204,7 @@ def judged(of: Asked, layout: Layout, dtype: Type, *, scope: str, threads: int |
         scope, issuer = ("thread", "thread") if match.entry.issuer == "one" else (scope, match.entry.issuer)
         group = Group.at(builder, scope, issuer)
         view = View(builder, dtype, _storage(of, layout, dtype, align, space, name), layout)
-        values = {**_others(builder, of), of.name: view}
+        values = {**_others(builder, of), of.name: view, **({of.sized: of.sizes[of.sized]} if of.sized else {})}
         check_extents(match, extents(match, values))
         return bound_operand(builder, match, of.slot, values, group)
 

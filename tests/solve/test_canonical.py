@@ -38,8 +38,12 @@ SUMS = S[((4, 2, 8), (8, 4, 2)) : ((32 @ tid_in_wg, 2, 4 @ tid_in_wg), (4, 1 @ t
         (S[(16, 16) : (16, 1)], "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16", "B", {}, None, None),
         (px.Layout(S[(2, 3, 64, 16) : (3072, 1024, 16, 1)], swizzle=px.Swizzle.B32), WGMMA, "A", {}, " as it is", ((), (2, 3), (64, 16))),
         (px.Layout(S[(64, 16) : (1 @ tx, 1)]), "st.global.v4.f32", "b", {"scope": "cta", "threads": 64}, '.rearrange("g (p i) -> g p i", i=4)', ((64,), (4,), (4,))),
+        (px.Tensor((64, 64), bf16, align=16), "cp.async.cg.shared.global", "src", {"scope": "cta", "threads": 128}, '.rearrange("(p g0) (g1 i) -> g0 g1 p i", g0=16, i=8)', ((16, 8), (4,), (8,))),
+        (S[(2, 32) : (1, 1 @ laneid)], "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32", "e", {}, '.rearrange("m i -> m 1 i")', ((), (2, 1), (32,))),
+        (S[((2, 4, 2), (2, 8)) : ((4, 1 @ laneid, 1), (2, 4 @ laneid))], MMA, "A", {}, '.rearrange("j i -> 1 1 i j")', ((), (1, 1), (16, 16))),
+        (S[(64, 4)], "mov.f32", "d", {"scope": "thread", "space": "reg"}, '.rearrange("p q -> p q 1")', ((), (64, 4), (1,))),
     ],
-    ids=["a", "transposed b", "d", "stored d", "ldmatrix", "ld", "tcgen05", "none", "ready", "st"],
+    ids=["a", "transposed b", "d", "stored d", "ldmatrix", "ld", "tcgen05", "none", "ready", "st", "cp.async", "metadata", "columns first", "own"],
 )  # fmt: skip
 def test_patterns(tensor, opcode, operand, how, pattern, split):
     if pattern is None:
@@ -59,6 +63,15 @@ a_desc of wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16, scope 'warpgroup
   group   none: issued once
   repeat  2 x 4: 8 instructions, along M, K
   atom    64 x 16"""
+
+
+def test_the_bytes_of_a_copy_follow_from_the_alignment():
+    """cp.async.ca moves 4, 8 or 16 bytes: the most that the tensor allows, unless it is said."""
+    for align, how, wanted in ((16, {}, 16), (8, {}, 8), (4, {}, 4), (16, {"cp_size": 4}, 4)):
+        X = px.Tensor((32, 64), bf16, align=align)
+        plan = px.solve.canonical(X, "cp.async.ca.shared.global", "src", scope="warp", **how)
+        plan.check()
+        assert plan.atom == (wanted // 2,) and (how or plan.sizes == {"cp_size": wanted})
 
 
 # ---- a whole product ----------------------------------------------------------------------------------------------------
@@ -151,6 +164,14 @@ b of st.global.v2.f32: no rearrangement of this tensor is an operand
   legal: the scope of as many threads, or a part of the tensor""",
         ),
         (
+            px.Layout(S[(3, 5, 64) : (320, 64, 1)]), "ld.shared.v4.f32", "a", {"scope": "warp"},
+            """\
+a of ld.shared.v4.f32: no rearrangement of this tensor is an operand
+  demand: the tensor is 240 times what one instruction takes
+  demand: scope 'warp' has 32 that issue it
+  legal: a tensor of a multiple of 32 times 4, or a part of it""",
+        ),
+        (
             px.Tensor((64, 65), f32, align=16), "ld.global.v4.f32", "a", {"scope": "warp"},
             """\
 a of ld.global.v4.f32: no rearrangement of this tensor is an operand
@@ -167,7 +188,7 @@ p of ldmatrix.sync.aligned.m8n8.x4.shared.b16: no rearrangement of this tensor i
   legal: strides and starts that are multiples of 16 bytes: padded rows""",
         ),
     ],
-    ids=["rows", "descriptor", "owners", "divides", "aligned"],
+    ids=["rows", "descriptor", "owners", "threads", "divides", "aligned"],
 )  # fmt: skip
 def test_what_is_impossible(tensor, opcode, operand, how, message):
     assert shown(Impossible, lambda: px.solve.canonical(tensor, opcode, operand, **how)) == message
