@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ptxgen.layouts.axes import ZERO, AxisTerm
 from ptxgen.layouts.errors import LayoutError
-from ptxgen.layouts.expr import Expr, Scalar, as_scalar, product
+from ptxgen.layouts.expr import Expr, Scalar, as_scalar, exact_ratio, product
 
 Dim = tuple[Scalar, AxisTerm]
 Dims = tuple[Dim, ...]
@@ -91,15 +91,16 @@ def _split(dims: Dims, sizes: Sequence[Scalar]) -> list[Dims]:
             if extent == need:
                 part.append((extent, stride))
                 break
-            if not isinstance(extent, int) or not isinstance(need, int):
-                raise Unsplittable(f"the runtime extent {extent if isinstance(extent, Expr) else need} stays whole")
-            if need % extent == 0:
+            left, inside = exact_ratio(need, extent), exact_ratio(extent, need)
+            if left is not None:
                 part.append((extent, stride))
-                need //= extent
-            elif extent % need == 0:
-                part.append((need, stride * (extent // need)))
-                pending.append((extent // need, stride))
+                need = left
+            elif inside is not None:
+                part.append((need, stride * inside))
+                pending.append((inside, stride))
                 need = 1
+            elif not isinstance(extent, int) or not isinstance(need, int):
+                raise Unsplittable(f"the runtime extent {extent if isinstance(extent, Expr) else need} stays whole")
             else:
                 taken = "" if need == size else f" ({need} of it left)"
                 raise Unsplittable(
@@ -134,7 +135,7 @@ def index(dims: Dims, coordinate: Scalar) -> AxisTerm:
     return total + dims[0][1] * coordinate
 
 
-def slice_dims(dims: Dims, start: Scalar, count: int, step: int) -> tuple[Dims, AxisTerm]:
+def slice_dims(dims: Dims, start: Scalar, count: int, step: Scalar) -> tuple[Dims, AxisTerm]:
     """`count` coordinates from `start`, each `step` apart: their dimensions, and the displacement of the first.
 
     Raises
@@ -151,7 +152,7 @@ def slice_dims(dims: Dims, start: Scalar, count: int, step: int) -> tuple[Dims, 
             raise problem from None
 
 
-def _slice(dims: Dims, start: Scalar, count: int, step: int) -> tuple[Dims, AxisTerm]:
+def _slice(dims: Dims, start: Scalar, count: int, step: Scalar) -> tuple[Dims, AxisTerm]:
     if count == 1:
         return (), index(dims, start)
     (_, stride), inner = dims[0], dims[1:]
@@ -161,6 +162,13 @@ def _slice(dims: Dims, start: Scalar, count: int, step: int) -> tuple[Dims, Axis
     if not isinstance(row, int):
         raise LayoutError(f"the dimension {_text(dims)} has the runtime extent {row} inside and can't be sliced as one")
     quotient, first = divmod_exact(start, row)
+    if isinstance(step, Expr):
+        rows = exact_ratio(step, row)
+        if rows is None:
+            raise LayoutError(
+                f"the dimension {_text(dims)} has rows of {row} inside, and the runtime step {step} is not known to be a multiple"
+            )
+        return ((count, stride * rows),), stride * quotient + index(inner, first)
     last = Expr.of(first).range()[1]
     if last is not None and last + (count - 1) * step < row:  # all inside one row
         rest, offset = _slice(inner, first, count, step)

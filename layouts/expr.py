@@ -364,6 +364,28 @@ def product(values: Iterable[Scalar]) -> Scalar:
     return as_scalar(total, "a product")
 
 
+def exact_ratio(value: Scalar, by: Scalar) -> Scalar | None:
+    """The quotient, where `value` is a multiple of `by` term by term; None where it is not known to be one. By 0, None.
+
+    >>> n = Symbol("n")
+    >>> exact_ratio(12 * n, 4), exact_ratio(12 * n, 2 * n), exact_ratio(n, 4)
+    (3*n, 6, None)
+    """
+    if isinstance(value, int) and isinstance(by, int):
+        return value // by if by and value % by == 0 else None
+    dividend, divisor = Expr.of(value), Expr.of(by)
+    if len(divisor.terms) != 1:
+        return 1 if divisor.terms and dividend == divisor else None
+    ((of, coefficient),) = divisor.terms.items()
+    terms: Terms = {}
+    for monomial, own in dividend.terms.items():
+        rest = _cofactor(monomial, of)
+        if rest is None or own % coefficient:
+            return None
+        terms[rest] = own // coefficient
+    return as_scalar(Expr(terms), "a quotient")
+
+
 def _range_text(lo: _Bound, hi: _Bound) -> str:
     return f"{'-inf' if lo == -_INFINITY else lo}..{'inf' if hi == _INFINITY else hi}"
 
@@ -408,13 +430,16 @@ def _signed_interval(mono: Monomial) -> tuple[_Bound, _Bound]:
 # --- proofs -----------------------------------------------------------------------------------------------------------
 
 _PROOF_DEPTH = 3
+_ALL_GOALS = 1 << 30
 
 
-def prove_nonnegative(expr: Scalar | Symbol, facts: Sequence[Scalar | Symbol] = (), depth: int = _PROOF_DEPTH) -> bool:
+def prove_nonnegative(
+    expr: Scalar | Symbol, facts: Sequence[Scalar | Symbol] = (), depth: int = _PROOF_DEPTH, goals: int = _ALL_GOALS
+) -> bool:
     """Whether `expr >= 0` follows from the symbols' ranges and from facts `f >= 0`.
 
     Sound and incomplete: True is a proof, False only says that none was found. The search subtracts non-negative
-    multiples of at most `depth` facts, each chosen to cancel a term, and ends in interval arithmetic.
+    multiples of at most `depth` facts, each chosen to cancel a term, and ends in interval arithmetic, or after so many `goals`.
     """
     if expr.__class__ is int:
         return expr >= 0
@@ -422,7 +447,7 @@ def prove_nonnegative(expr: Scalar | Symbol, facts: Sequence[Scalar | Symbol] = 
     if goal._interval()[0] >= 0:
         return True
     known = _related(goal, facts)
-    return bool(known) and not _refuted(goal, known) and _prove(goal, [_tighten(fact) for fact in known], depth, {})
+    return bool(known) and not _refuted(goal, known) and _prove(goal, [_tighten(fact) for fact in known], depth, {}, goals)
 
 
 def _related(goal: Expr, facts: Sequence[Scalar | Symbol]) -> list[Expr]:
@@ -461,13 +486,13 @@ def _refuted(goal: Expr, known: list[Expr]) -> bool:
     return False
 
 
-def _prove(goal: Expr, known: list[Expr], depth: int, failed: dict[Expr, int]) -> bool:
+def _prove(goal: Expr, known: list[Expr], depth: int, failed: dict[Expr, int], goals: int) -> bool:
     if goal._interval()[0] >= 0:
         return True
-    if not depth or depth <= failed.get(goal, 0):  # tried before with as many facts left
+    if not depth or depth <= failed.get(goal, 0) or len(failed) > goals:  # tried before with as many facts left, or enough
         return False
     failed[goal] = depth
-    return any(_prove(step, known, depth - 1, failed) for step in _eliminations(goal, known))
+    return any(_prove(step, known, depth - 1, failed, goals) for step in _eliminations(goal, known))
 
 
 def _eliminations(goal: Expr, facts: Sequence[Expr]) -> Iterator[Expr]:

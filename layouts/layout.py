@@ -396,7 +396,7 @@ class Layout:
         """`extent` copies of this layout under a new leading dimension, `distance` positions on `m` apart (in this unit)."""
         return self._with((((as_extent(extent), AxisTerm.of(distance)),), *self._dims))
 
-    def sub(self, starts: Sequence[int | Expr | Symbol], shape: Sequence[int], steps: Sequence[int] | None = None) -> Layout:
+    def sub(self, starts: Sequence[int | Expr | Symbol], shape: Sequence[int], steps: Sequence[int | Expr] | None = None) -> Layout:
         """A box of this layout: positions are those at `starts[d] + i * steps[d]` in each dimension d.
 
         Parameters

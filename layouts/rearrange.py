@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ptxgen.layouts.dims import Dims, Unsplittable, split
 from ptxgen.layouts.errors import LayoutError
-from ptxgen.layouts.expr import Expr, Scalar, product
+from ptxgen.layouts.expr import Expr, Scalar, exact_ratio, product
 from ptxgen.layouts.spec import as_extent
 
 if TYPE_CHECKING:
@@ -61,6 +61,14 @@ def parse_pattern(pattern: str) -> tuple[_Groups, _Groups]:
         if missing is not None:
             raise _Problem(f"axis {missing} is missing on the {where} side; rearrange neither reduces nor repeats")
     return left, right
+
+
+def left_groups(pattern: str, ndim: int) -> _Groups:
+    """The axes into which a pattern splits each of `ndim` dimensions; nothing for a pattern that is none."""
+    try:
+        return _filled_up(*parse_pattern(pattern), ndim)[0]
+    except _Problem:
+        return []
 
 
 def _filled_up(left: _Groups, right: _Groups, ndim: int) -> tuple[_Groups, _Groups]:
@@ -130,11 +138,12 @@ def _sizes(left: _Groups, shape: tuple[Scalar, ...], given: Mapping[str, Scalar]
 def _quotient(extent: Scalar, rest: Scalar, place: int, name: str) -> Scalar:
     if rest == 1:
         return extent
-    if isinstance(extent, Expr) or isinstance(rest, Expr):
+    quotient = exact_ratio(extent, rest)
+    if quotient is None and (isinstance(extent, Expr) or isinstance(rest, Expr)):
         raise _Problem(f"dimension {place}: the runtime extent {extent} can't be split into {name} and {rest}")
-    if extent % rest:
+    if quotient is None:
         raise _Problem(f"axis {name}: the extent {extent} of dimension {place} is no multiple of {rest}")
-    return extent // rest
+    return quotient
 
 
 def _split_group(group: list[str], dims: Dims, extent: Scalar, known: Mapping[str, Scalar]) -> dict[str, Dims]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ptxgen.layouts.axes import AxisTerm, m
 from ptxgen.layouts.dims import Dim, Dims, coalesce
 from ptxgen.layouts.errors import LayoutError
-from ptxgen.layouts.expr import Expr, Scalar, exact_int, product
+from ptxgen.layouts.expr import Expr, Scalar, exact_int, exact_ratio, product
 
 if TYPE_CHECKING:
     from ptxgen.layouts.layout import Layout
@@ -137,12 +137,13 @@ def retype(layout: Layout, old_bits: int, new_bits: int) -> Layout:
         inner: Dim = (product((extent, old_bits // new_bits)), AxisTerm.of(new_bits))
     else:
         ratio = new_bits // old_bits
-        if not isinstance(extent, int) or extent % ratio:
+        whole = exact_ratio(extent, ratio)
+        if whole is None:
             raise LayoutError(
                 f"{extent} contiguous elements of {old_bits} bits in the last dimension "
                 f"don't fill whole elements of {new_bits} bits"
             )
-        inner = (extent // ratio, AxisTerm.of(new_bits))
+        inner = (whole, AxisTerm.of(new_bits))
         _check_widening(layout, outer, new_bits)
     return layout._with((*layout.dims[:-1], (*outer, inner)))
 

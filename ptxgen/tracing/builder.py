@@ -251,6 +251,7 @@ class Builder:
         self.values: dict[Symbol, Value] = {}
         self.thread_arrays: dict[Symbol, np.ndarray] = {}
         self.wrapping: dict[Symbol, Expr] = {}  # what symbols would be exactly, if it did not wrap
+        self.quotients: dict[Symbol, tuple[Expr, int]] = {}  # dividends and divisors of quotients by constants
         self.remainders: dict[Symbol, tuple[Expr, Expr]] = {}  # dividends and divisors of remainders whose divisor may be 0
         self.mutable: list[Any] = []  # registers of px.reg that can be written here
         self.tiles: list[Any] = []  # register tiles

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["proved", "refuted"]
 
-_DEPTH = 5  # facts that one of these proofs takes
+_DEPTH, _GOALS = 5, 100  # facts that one of these proofs takes, and steps of the search for it
 _FACTORS = 6  # values that a goal is multiplied by, singly and in pairs
+_MANY = 16  # facts among which longer proofs and finer counter-examples are not looked for
 
 
 def proved(builder: Builder, goal: Scalar) -> bool:
@@ -41,8 +42,8 @@ def proved(builder: Builder, goal: Scalar) -> bool:
         return True
     if not builder.wrapping and not builder.remainders:
         return False
-    known = [*facts, *_implied(builder)]
-    return _by_factors(expr, known) or _with_remainders(builder, expr, known)
+    known = _around(builder, expr, facts)
+    return len(known) <= _MANY and (_by_factors(expr, known) or _with_remainders(builder, expr, known))
 
 
 def _exact(builder: Builder, facts: Sequence[Expr]) -> dict[Symbol, Expr]:
@@ -54,21 +55,32 @@ def _exact(builder: Builder, facts: Sequence[Expr]) -> dict[Symbol, Expr]:
     }
 
 
-def _implied(builder: Builder) -> Iterator[Expr]:
-    """What is known of unsigned results that may wrap: expressions that are >= 0."""
-    for symbol, exact in builder.wrapping.items():
-        bottom, top = bounds(builder.values[symbol].type)
-        if bottom:
-            continue
-        low, high = exact.range()
-        if low is not None and low >= 0:
-            yield exact - Expr.of(symbol)
-        elif high is not None and high <= top:
-            yield Expr.of(symbol) - exact
+def _around(builder: Builder, goal: Expr, facts: Sequence[Expr]) -> list[Expr]:
+    """The facts that share symbols with the goal, or with such facts, and what is known of these symbols where they may wrap."""
+    found: list[Expr] = []
+    reached = set(goal.symbols)
+    left = [*facts, *(one for symbol in builder.wrapping for one in _implied(builder, symbol))]
+    while True:
+        near = [fact for fact in left if not reached.isdisjoint(fact.symbols)]
+        if not near:
+            return found
+        found += near
+        left = [fact for fact in left if reached.isdisjoint(fact.symbols)]
+        reached.update(symbol for fact in near for symbol in fact.symbols)
+
+
+def _implied(builder: Builder, symbol: Symbol) -> Iterator[Expr]:
+    """What is known of an unsigned result that may wrap: expressions that are >= 0."""
+    exact, (bottom, top) = builder.wrapping[symbol], bounds(builder.values[symbol].type)
+    low, high = exact.range()
+    if not bottom and low is not None and low >= 0:
+        yield exact - Expr.of(symbol)
+    elif not bottom and high is not None and high <= top:
+        yield Expr.of(symbol) - exact
 
 
 def _by_factors(goal: Expr, known: Sequence[Expr]) -> bool:
-    if prove_nonnegative(goal, known, _DEPTH):
+    if prove_nonnegative(goal, known, _DEPTH, _GOALS):
         return True
     counted: dict[Symbol, None] = {}
     for fact in known:
@@ -77,7 +89,7 @@ def _by_factors(goal: Expr, known: Sequence[Expr]) -> bool:
                 counted.update(dict.fromkeys(symbol for symbol in monomial if symbol.lo is not None and symbol.lo >= 0))
     factors = [Expr.of(symbol) for symbol in list(counted)[:_FACTORS]]
     products = [*factors, *(one * other for one, other in combinations_with_replacement(factors, 2))]
-    return any(prove_nonnegative((goal + 1) * factor - 1, known, _DEPTH) for factor in products)
+    return any(prove_nonnegative((goal + 1) * factor - 1, known, _DEPTH, _GOALS) for factor in products)
 
 
 def _with_remainders(builder: Builder, goal: Expr, known: list[Expr]) -> bool:
@@ -93,13 +105,18 @@ def _with_remainders(builder: Builder, goal: Expr, known: list[Expr]) -> bool:
 
 def refuted(builder: Builder, goal: Expr, facts: Sequence[Expr]) -> dict[Symbol, int]:
     """Values for which the facts hold and the goal is negative; without sums that wrap if there are such, and empty if none are found."""
-    world = [*facts, *_implied(builder)]
-    for symbol, (dividend, divisor) in builder.remainders.items():  # of nothing where the divisor is 0
+    world = _around(builder, goal, facts)
+    spoken = {symbol for one in (goal, *world) for symbol in one.symbols}
+    if len(world) > _MANY:
+        return counterexample(goal, facts) or {}
+    for symbol in spoken & builder.remainders.keys():  # nothing is known of one by 0
+        dividend, divisor = builder.remainders[symbol]
         world += [(divisor - 1 - Expr.of(symbol)) * divisor, (dividend - Expr.of(symbol)) * divisor]
     plain: dict[Symbol, Scalar] = {}
     for symbol, expr in builder.wrapping.items():  # in the order in which they were computed
-        plain[symbol] = expr.substitute(plain)
-    if any(symbol in plain for one in (goal, *facts) for symbol in one.symbols):
+        if symbol in spoken:
+            plain[symbol] = expr.substitute(plain)
+    if plain:
         within = [
             room
             for symbol, expr in plain.items()

@@ -104,7 +104,8 @@ def note_quotient(op: str, made: Value, left: Value, right: Value) -> None:
     if a is None or b is None or result is None or op not in ("div", "floordiv", "rem", "mod", "shr"):
         return
     own = result.symbols
-    if len(own) != 1 or builder.values.get(own[0]) is not made or all(symbol in builder.thread_arrays for symbol in a.symbols):
+    of_thread = all(symbol in builder.thread_arrays for symbol in (*a.symbols, *b.symbols))
+    if len(own) != 1 or builder.values.get(own[0]) is not made or of_thread:
         return  # exact, or a range that says as much
     if ranges.limits(a, bounds(left.type))[0] < 0 or ranges.limits(b, bounds(right.type))[0] < 0:
         return
@@ -122,6 +123,7 @@ def note_quotient(op: str, made: Value, left: Value, right: Value) -> None:
         b = Expr.of(1 << b.constant)
     facts.append(a - result * b)  # true by 0 as well, whatever the result is
     if b.constant:
+        builder.quotients[own[0]] = a, b.constant
         facts.append(result * b + (b.constant - 1) - a)
 
 

@@ -16,6 +16,7 @@ from ptxgen.instructions.types import Type
 from ptxgen.layouts.expr import Expr, Scalar, Symbol, counterexample
 from ptxgen.layouts.layout import Layout
 from ptxgen.tracing.builder import Builder, Value, active, register_class
+from ptxgen.tracing.extents import made_divisible, parted, rearranged, reshaped
 from ptxgen.tracing.inside import proved, refuted
 from ptxgen.tracing.literals import bounds
 from ptxgen.tracing.operatorless import operatorless
@@ -262,7 +263,8 @@ class View:
         ----------
         *shape_or_dtype : int or tuple of int, or Type
             ``v.view(4, 8)``, ``v.view((4, 8))``, ``v.view(px.b32)``, ``v.view((4, 8), dtype=px.b32)``. A type is applied first: the last
-            dimension grows or shrinks.
+            dimension grows or shrinks. One extent may be -1: what is left. Traced integers stand for runtime extents: ``n // 8`` of a dim
+            that is a multiple of 8.
 
         Raises
         ------
@@ -277,7 +279,7 @@ class View:
         layout = self.layout if dtype is None else self._retyped(dtype)
         if given:
             shape = given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
-            layout = layout.reshape(*shape) if shape else layout.reshape(())
+            layout = reshaped(self.builder, layout, shape)
         return self._with(layout, dtype)
 
     def _retyped(self, dtype: Type) -> Layout:
@@ -287,13 +289,20 @@ class View:
                 f"{self!r}: an element of .{dtype.name} does not fit into its registers of .{storage.container.name}",
                 legal=f"declare the tile with container=px.b{dtype.bits}",
             )
-        return self.layout.retype(self.dtype.bits, dtype.bits)
+        layout, last = self.layout, self.layout.shape[-1] if self.ndim else 1
+        if isinstance(last, Expr) and dtype.bits > self.dtype.bits:
+            layout = made_divisible(self.builder, layout, last, dtype.bits // self.dtype.bits)
+        return layout.retype(self.dtype.bits, dtype.bits)
 
     def rearrange(self, pattern: str, **sizes: int) -> View:
-        """Split, permute and merge axes by an einops pattern: ``v.rearrange("(w l) c -> w l c", l=32)``."""
+        """Split, permute and merge axes by an einops pattern: ``v.rearrange("(w l) c -> w l c", l=32)``.
+
+        ``1`` and ``()`` are axes of one element, and ``...`` stands for all axes that the left side does not name. A runtime extent splits
+        where it is known to be a multiple: ``px.dim("n", multiple_of=8)``.
+        """
         if not isinstance(pattern, str):
             raise TraceError(f"rearrange takes a pattern as text, not {pattern!r}", where=here(), legal='x.rearrange("a b -> b a")')
-        return self._with(self.layout.rearrange(pattern, **sizes))
+        return self._with(rearranged(self.builder, self.layout, pattern, sizes))
 
     def permute(self, *order: int) -> View:
         """The axes in another order."""
@@ -301,8 +310,8 @@ class View:
 
     # ---- a part of the elements ---------------------------------------------------------------------------------------
 
-    def sub(self, starts: Sequence[Index], shape: Sequence[int], steps: Sequence[int] | None = None) -> View:
-        """The box of extents `shape` that begins at `starts` (ints or traced integers), every `steps`-th element.
+    def sub(self, starts: Sequence[Index], shape: Sequence[int], steps: Sequence[Index] | None = None) -> View:
+        """The box of extents `shape` that begins at `starts`, every `steps`-th element; starts and steps are ints or traced integers.
 
         Raises
         ------
@@ -319,16 +328,21 @@ class View:
                 f"sub of {self!r} needs {self.ndim} starts and extents, not {len(starts)} and {len(shape)}",
                 legal="a start and an extent for each axis",
             )
-        steps = [1] * self.ndim if steps is None else steps
+        apart = [1] * self.ndim if steps is None else [index_expr(one, self.builder, f"step {axis}") for axis, one in enumerate(steps)]
         exprs = [index_expr(start, self.builder, f"start {axis}") for axis, start in enumerate(starts)]
-        for axis, (start, extent, step) in enumerate(zip(exprs, shape, steps)):
+        for axis, (start, extent, step) in enumerate(zip(exprs, shape, apart)):
             if isinstance(extent, Value) or hasattr(extent, "__ptxgen_value__"):
                 raise TraceError(
                     f"extent {axis} of a part of {self!r} is known only at run time", where=here(),
                     why="a view's extents are part of the text", legal="a static extent; px.range over tiles, and a guarded tail",
                 )  # fmt: skip
+            if isinstance(step, Expr) and not proved(self.builder, step - 1):
+                raise TraceError(
+                    f"step {step} of axis {axis} of {self!r} is not proved to be at least 1", where=here(),
+                    why="elements of a view lie apart", legal=f"guard it: with px.if_({step} > 0): ...",
+                )  # fmt: skip
             self._prove_inside(axis, start, (extent - 1) * step)
-        return self._with(self.layout.sub(exprs, shape, steps))
+        return self._with(self.layout.sub(exprs, shape, apart))
 
     def box(self, starts: Sequence[Index], shape: Sequence[int], steps: Sequence[int] | None = None, **options: str) -> Box:
         """The box of extents `shape` at `starts`, which may reach past the tensor's ends: an operand of tensor copies.
@@ -359,7 +373,11 @@ class View:
                 f"{len(items)} indices into {self!r}, which has {self.ndim} axes", legal="an index or slice for each axis at most"
             )
         resolved = [self._index(axis, item) for axis, item in enumerate(items)]
-        return self._with(self.layout[tuple(resolved)])
+        layout = self.layout
+        for axis in reversed(range(len(items))):
+            if len(layout.dims[axis]) > 1 and isinstance(resolved[axis], Expr):
+                layout, resolved[axis : axis + 1] = parted(self.builder, layout, axis, items[axis], resolved[axis])
+        return self._with(layout[tuple(resolved)])
 
     def _index(self, axis: int, item: Any) -> Any:
         if not isinstance(item, slice):
@@ -373,7 +391,9 @@ class View:
         if not isinstance(step, int) or step < 1:
             raise TraceError(
                 f"the slice of axis {axis} of {self!r} has the step {step!r}", where=here(),
-                legal="a positive int; x.view and x.permute rearrange whole axes",
+                legal="a positive int; x.sub((start,), (4,), (step,)) states how many elements a runtime step takes"
+                if hasattr(step, "__ptxgen_value__") or isinstance(step, Value)
+                else "a positive int; x.view and x.permute rearrange whole axes",
             )  # fmt: skip
         length = Expr.of(stop) - start
         if length.constant is None:
@@ -396,27 +416,29 @@ class View:
         self._prove_inside(axis, at, 0)
         return at
 
-    def _prove_inside(self, axis: int, start: Scalar, last: int) -> None:
+    def _prove_inside(self, axis: int, start: Scalar, last: Scalar) -> None:
         """Prove 0 <= start and start + last < extent with the facts in force."""
         extent = self.layout.shape[axis]
-        if isinstance(start, int) and isinstance(extent, int) and 0 <= start < extent - last:
+        if isinstance(start, int) and isinstance(last, int) and isinstance(extent, int) and 0 <= start < extent - last:
             return
         if not proved(self.builder, start):
             raise self._outside(axis, start, last, Expr.of(start), "at least 0")
-        room = extent - (1 + last) - start
+        room = extent - (last + 1) - start
         if not proved(self.builder, room):
             raise self._outside(axis, start, last, Expr.of(room), f"below {extent}")
 
-    def _outside(self, axis: int, start: Scalar, last: int, goal: Expr, rule: str) -> TraceError:
+    def _outside(self, axis: int, start: Scalar, last: Scalar, goal: Expr, rule: str) -> TraceError:
         """The refusal of a part that is not proved to lie inside, with values of the runtime integers for which it does not."""
         extent, end = self.shape[axis], Expr.of(start) + last
-        index = f"index {start}{f' to {end}' if last else ''} of axis {axis} of {self!r}"
+        several = not isinstance(last, int) or last > 0
+        index = f"index {start}{f' to {end}' if several else ''} of axis {axis} of {self!r}"
         if goal.constant is not None:
             if not isinstance(extent, int):
                 last_one = f"{extent} - 1"
                 return TraceError(f"{index} is not {rule}", where=here(), legal=f"0 or more; x[{last_one}] is the last")
+            assert isinstance(last, int)  # the goal is constant, and so are its parts
             inside = f"0 to {extent - 1 - last}" if extent > last else "none: the part is larger than the axis"
-            return TraceError(f"{index} is not {rule}", where=here(), legal=f"starts {inside}" if last else f"indices {inside}")
+            return TraceError(f"{index} is not {rule}", where=here(), legal=f"starts {inside}" if several else f"indices {inside}")
         facts = self.builder.facts()
         launched = [Expr.of(one) - 1 for one in goal.symbols if one.lo == 0 and one.key == (tuple, ("dim", one.name))]
         wrapped = self._wrapping(goal, [*facts, *launched]) or self._wrapping(goal, facts)

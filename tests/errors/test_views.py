@@ -236,7 +236,7 @@ def test_runtime_step():
     refused(TraceError, kernel, """
 <here>: the slice of axis 0 of A[8] f32 in .global has the step <k: u32>
   line: <source>
-  legal: a positive int; x.view and x.permute rearrange whole axes
+  legal: a positive int; x.sub((start,), (4,), (step,)) states how many elements a runtime step takes
 """)
 
 

@@ -47,7 +47,7 @@ NESTED = Layout(S[((4, 8),) : ((100, 1),)])
          "and neither of 4 and 6 divides the other"),
         (lambda: Layout(S[(3, 4, 9) : (100, 20, 1)]).reshape(18, 6), "can't reshape (3, 4, 9) to (18, 6): "
          "extent 18 (6 of it left) ends inside the dimension 4 : 20, and neither of 6 and 4 divides the other"),
-        (lambda: Layout(S[(N, 4)]).reshape(4, N), "can't reshape (n, 4) to (4, n): the runtime extent n stays whole"),
+        (lambda: Layout(S[(N, 4) : (8, 1)]).reshape(4, N), "can't reshape (n, 4) to (4, n): the runtime extent n stays whole"),
         (lambda: Layout(S[(N, 4)]).table(), "can't tabulate positions: dimension 0 of shape (n, 4) has the extent n, "
          "which is known only at run time"),
         (lambda: Layout(S[(N, 4)]).size, "can't count elements: dimension 0 of shape (n, 4) has the extent n, "
