@@ -45,7 +45,7 @@ def chunks_of_lanes(words: Array, selector: int, lanes: int, of: str) -> Array:
 
 
 def expanded(kept: Array, chunks: Array, of: str, *, in_pairs: bool = False, ordered: bool = False) -> tuple[Array, Array]:
-    """The dense matrices, shape (matrices, rows, k), and which chunks name places that exist, shape (matrices, rows, chunks).
+    """The matrices, shape (matrices, rows, k), what is not kept masked; which chunks name places that exist, shape (matrices, rows, chunks).
 
     Parameters
     ----------
@@ -62,8 +62,10 @@ def expanded(kept: Array, chunks: Array, of: str, *, in_pairs: bool = False, ord
     """
     places, valid = _of_two(chunks) if of == "tf32" else _of_four(chunks, 2 if in_pairs else 1, ordered)
     dense = np.zeros((*kept.shape[:2], 2 * kept.shape[2]), kept.dtype)
+    absent = np.ones(dense.shape, np.bool_)
     np.put_along_axis(dense, places, kept, axis=2)
-    return dense, valid
+    np.put_along_axis(absent, places, False, axis=2)
+    return np.ma.MaskedArray(dense, absent), valid
 
 
 def _of_four(chunks: Array, each: int, ordered: bool) -> tuple[Array, Array]:

@@ -90,7 +90,7 @@ def _inside(position: Array, extent: int, mode: str) -> tuple[Array, Array]:
 
 
 def _texels(texture: Texture, positions: Sequence[Array], layers: Array) -> Array:
-    """Components of elements, those of its channels and 0, 0, 1 for what is missing: shape (threads, 4)."""
+    """Components of elements, those of its channels and 0 for what is missing: shape (threads, 4)."""
     border = np.zeros(len(layers), np.bool_)
     found = []
     for position, extent, mode in zip(positions, texture.extents, texture.modes):
@@ -101,7 +101,6 @@ def _texels(texture: Texture, positions: Sequence[Array], layers: Array) -> Arra
     layer = np.clip(layers, 0, texture.elements.shape[0] - 1)
     values = texture.elements[layer, z, y, x]
     result = np.zeros((len(layers), 4), np.float64 if texture.floats else np.int64)
-    result[:, 3] = 1
     channels = values.shape[1]
     result[:, :channels] = _normalized(values) if texture.read == "normalized" else values
     result[border] = 0

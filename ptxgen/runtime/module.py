@@ -15,6 +15,7 @@ from ptxgen.runtime.launch import LoadedKernel
 __all__ = ["load", "load_cubin"]
 
 _LOG_BYTES = 1 << 16
+_NOT_FOUND = 500  # CUDA_ERROR_NOT_FOUND
 
 _modules: dict[tuple[int, Any], Any] = {}
 _kernels: dict[tuple[int, Any, str], LoadedKernel] = {}
@@ -164,10 +165,11 @@ def _load_image(code: bytes) -> Any:
 def _function(on: Device, module: Any, entry: str) -> Any:
     driver = on._driver
     status, function = driver.cuModuleGetFunction(module, entry.encode())
-    if status:
+    if int(status) == _NOT_FOUND:
         names = _entry_names(driver, module)
         listed = f"; it has: {', '.join(names)}" if names else ""
         raise LoadError(f"the module has no entry called {entry!r}{listed}")
+    check((status, function), f"finding {entry}")
     # Lazy loading would otherwise put the code on the device at the first launch, which may be inside a graph capture.
     if hasattr(driver, "cuFuncLoad"):
         check(driver.cuFuncLoad(function), f"loading {entry}")

@@ -90,3 +90,15 @@ def test_large_n_is_taken_in_parts() -> None:
 def test_what_has_no_product_is_refused() -> None:
     with pytest.raises(NumericsError, match="no matrix product of f16 and s8 is accumulated in f32"):
         matrix_product("f16", "s8", "f32")
+
+
+@pytest.mark.parametrize("of, infinity", [("f16", 0x7C00), ("bf16", 0x7F80), ("e5m2", 0x7C)])
+@pytest.mark.parametrize("unit", ["mma", "wgmma"])
+def test_elements_that_a_sparse_matrix_has_not_are_not_multiplied(of: str, infinity: int, unit: str) -> None:
+    """Infinity times zero is no number, infinity opposite nothing is nothing: 1 * 1 + (absent) * inf."""
+    dtype = np.uint8 if of == "e5m2" else np.uint16
+    one = {"f16": 0x3C00, "bf16": 0x3F80, "e5m2": 0x3C}[of]
+    a, b = np.array([[[one, 0, 0, 0]]], dtype), np.array([[[one, infinity, 0, 0]]], dtype)
+    product, zero = matrix_product(of, of, "f32", unit=unit), np.zeros((1, 1, 1), np.float32)
+    assert np.isnan(product(a, b, zero)[0, 0, 0])
+    assert product(np.ma.MaskedArray(a, [[[False, True, False, False]]]), b, zero)[0, 0, 0] == 1

@@ -66,6 +66,9 @@ _NARROW = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 _NOTHING = -4096
 """The exponent of a zero: below all others."""
 
+_ABSENT = -(1 << 14)
+"""The exponent of an element of a sparse matrix that is not there: nothing is multiplied by it, not even infinity by zero."""
+
 _LEAST = -600
 """Where all terms are zero the exponent does not matter; this one keeps the scale finite."""
 
@@ -94,7 +97,8 @@ def matrix_product(a: str, b: str, accumulator: str, *, unit: str = "mma", satfi
     callable
         Takes a of shape (w, m, k), b of shape (w, n, k) and c of shape (w, m, n), and returns d like c. Floats of up to 16 bits are
         unsigned patterns of their register width (tf32: 32 bits, of which the low 13 are ignored), f64 float64; integers have their
-        values in any integer dtype, b1 0 or 1. c is float32, float16, float64 or int32.
+        values in any integer dtype, b1 0 or 1. c is float32, float16, float64 or int32. A sparse a is a masked array: what is masked is
+        not multiplied.
 
     Raises
     ------
@@ -117,7 +121,7 @@ def _integer(satfinite: bool, operation: str) -> MatrixOp:
     """Exact: the sums of products stay far below 2^53."""
 
     def product(a: Array, b: Array, c: Array) -> Array:
-        left, right = a.astype(np.float64), b.astype(np.float64)
+        left, right = np.ma.getdata(a).astype(np.float64), b.astype(np.float64)
         total = np.matmul(left, right.transpose(0, 2, 1))
         if operation == "xor":
             total = left.sum(2)[:, :, None] + right.sum(2)[:, None, :] - 2 * total
@@ -192,6 +196,12 @@ def _decode(name: str, patterns: Array) -> tuple[Array, Array]:
     return values.take(patterns), exponents.take(patterns)
 
 
+def _present(decoded: tuple[Array, Array], patterns: Array) -> tuple[Array, Array]:
+    """Values and exponents of the elements that a sparse matrix has."""
+    absent = np.ma.getmask(patterns)
+    return decoded if absent is np.ma.nomask else (decoded[0], np.where(absent, np.int16(_ABSENT), decoded[1]))
+
+
 def _decode32(patterns: Array) -> tuple[Array, Array]:
     magnitude = patterns & np.uint32(0x7FFFFFFF)
     exponents = np.maximum((magnitude >> np.uint32(23)).astype(np.int16), 1) - np.int16(127)
@@ -212,7 +222,8 @@ def _floating(a: str, b: str, accumulator: str, unit: Unit) -> MatrixOp:
 
     def product(left: Array, right: Array, c: Array) -> Array:
         value, exponent = _decode_accumulator(np.ascontiguousarray(c.transpose(2, 0, 1)))
-        total = _sum(_along_k(_decode(a, left)), _beside(_decode(b, right)), value, exponent, fraction)
+        one = _present(_decode(a, np.ma.getdata(left)), left)
+        total = _sum(_along_k(one), _beside(_decode(b, right)), value, exponent, fraction)
         return finish(total).transpose(1, 2, 0)
 
     return product
@@ -241,8 +252,8 @@ def scaled_product(a: str, b: str, scale: str, *, unit: str = "tcgen05") -> Scal
     @quiet
     def product(left: Array, right: Array, c: Array, left_scales: Array, right_scales: Array) -> Array:
         value, exponent = _decode_accumulator(np.ascontiguousarray(c.transpose(2, 0, 1)))
-        one, other = _times(_decode(a, left), scale, left_scales), _times(_decode(b, right), scale, right_scales)
-        return finish(_sum(_along_k(one), _beside(other), value, exponent, own.narrow_fraction)).transpose(1, 2, 0)
+        one, other = _times(_decode(a, np.ma.getdata(left)), scale, left_scales), _times(_decode(b, right), scale, right_scales)
+        return finish(_sum(_along_k(_present(one, left)), _beside(other), value, exponent, own.narrow_fraction)).transpose(1, 2, 0)
 
     return product
 
@@ -284,6 +295,9 @@ def _aligned(a: tuple[Array, Array], b: tuple[Array, Array], c: Array, exponent:
     top = np.maximum(np.maximum(top, exponent), _LEAST).astype(np.int64)
     scale, quantum = ((1023 + sign * (fraction - top) << 52).view(np.float64) for sign in (1, -1))
     terms = a[0][:, None] * b[0][..., None]
+    absent = a[1] == _ABSENT
+    if absent.any():
+        np.copyto(terms, 0.0, where=absent[:, None])
     terms *= scale
     np.trunc(terms, out=terms)
     total = np.add.reduce(terms, 0)
@@ -328,7 +342,7 @@ def _widened(a: str, b: str, accumulator: str, fraction: int) -> MatrixOp:
         total = np.zeros((c.shape[2], c.shape[0], c.shape[1]), c.dtype)
         for step in (first, ~first):
             value, exponent = _decode_accumulator(total)
-            halves = _as_halves(a, left[:, :, step]), _as_halves(b, right[:, :, step])
+            halves = _present(_as_halves(a, np.ma.getdata(left)[:, :, step]), left[:, :, step]), _as_halves(b, right[:, :, step])
             total = finish(_sum(_along_k(halves[0]), _beside(halves[1]), value, exponent, fraction))
         added = c.astype(np.float64) + total.transpose(1, 2, 0)
         if accumulator == "f16":

@@ -141,7 +141,7 @@ def _components(result: Array, of: str) -> list[Array]:
 _ANSWERS: dict[str, Callable[[Any], int]] = {
     "width": lambda image: image.extents[0],
     "height": lambda image: image.extents[1],
-    "depth": lambda image: image.extents[2],
+    "depth": lambda image: image.layers or image.extents[2],  # as an H200 answers
     "array_size": lambda image: image.layers,
     "num_mipmap_levels": lambda image: 0,
     "num_samples": lambda image: 0,
