@@ -63,12 +63,13 @@ class HardwareOperand:
         Of the PTX ISA.
     """
 
-    __slots__ = ("_atom", "_match", "_tile", "choices", "opcode", "operand", "place", "section", "unit")
+    __slots__ = ("_atom", "_match", "_spoken", "_tile", "choices", "opcode", "operand", "place", "section", "unit")
 
     def __init__(self, match: Match, tile: Tile, operand: str, atom: Atom) -> None:
         self._match, self._tile, self._atom = match, tile, atom
         self.opcode, self.operand, self.section = match.opcode, operand, match.entry.section
         self.place = _PLACES[atom.place]
+        self._spoken = names_of(tile, chosen(atom.shape, match), chosen(atom.layout, match), atom.copies)
         self.unit = "bit" if atom.element == "bit" else match.type(atom.element).element.name
         self.choices = self._choices()
 
@@ -87,9 +88,8 @@ class HardwareOperand:
 
     def _choices(self) -> Mapping[str, tuple[Any, ...]]:
         found: dict[str, tuple[Any, ...]] = {name: self._legal(name, {}) for name in self._needed()}
-        spoken = self._spoken()
         for name, source in {**self._tile.constants, **self._atom.constants}.items():
-            if name in spoken:
+            if name in self._spoken:
                 found[name] = self._constant(source)
         if self._atom.place == "descriptor":
             words = chosen(self._atom.majors, self._match).split()
@@ -102,12 +102,7 @@ class HardwareOperand:
 
     def _needed(self) -> list[str]:
         """The extents that no qualifier spells and that the layout speaks of."""
-        spoken = self._spoken()
-        return [name for name in self._tile.extents if name in spoken]
-
-    def _spoken(self) -> set[str]:
-        atom = self._atom
-        return names_of(self._tile, chosen(atom.shape, self._match), chosen(atom.layout, self._match), atom.copies)
+        return [name for name in self._tile.extents if name in self._spoken]
 
     def _legal(self, name: str, given: Mapping[str, int]) -> tuple[int, ...]:
         extent = self._tile.extents[name]
