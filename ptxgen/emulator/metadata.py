@@ -45,7 +45,7 @@ def chunks_of_lanes(words: Array, selector: int, lanes: int, of: str) -> Array:
 
 
 def expanded(kept: Array, chunks: Array, of: str, *, in_pairs: bool = False, ordered: bool = False) -> tuple[Array, Array]:
-    """The matrices, shape (matrices, rows, k), what is not kept masked; which chunks name places that exist, shape (matrices, rows, chunks).
+    """The matrices, shape (matrices, rows, k), what is not kept masked; and which chunks name places, shape (matrices, rows, chunks).
 
     Parameters
     ----------
