@@ -202,8 +202,9 @@ def _extent(one: Any) -> int | Dim:
     if isinstance(one, bool) or not hasattr(one, "__index__"):
         raise TraceError(f"px.Tensor: {one!r} is no extent", where=here(), legal='an int, or a dim: n = px.dim("n")')
     value = int(one.__index__())
-    if value < 0:
-        raise TraceError(f"px.Tensor: the extent {value} is negative", where=here(), legal="0 or more elements")
+    if value < 1:
+        legal = "1 or more elements; a dim may be 0 at launch"
+        raise TraceError(f"px.Tensor: the extent {value} leaves no elements", where=here(), legal=legal)
     return value
 
 
