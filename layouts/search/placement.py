@@ -142,7 +142,7 @@ def place(
     limit : int, optional
         Bytes that the tile may take: the last demand.
     orders : sequence of sequences of int
-        Orders of the axes, slowest first, to try besides those in which one axis is taken to the end.
+        Orders of the axes, slowest first, to try instead of those in which one axis after the other is taken to the end.
     padded : bool
         Whether to try padded tiles as well.
     banks : Banks
@@ -162,13 +162,14 @@ def _search(
     banks: Banks,
 ) -> Placement | None:
     best: tuple[tuple[int, int], Placement] | None = None
-    least = sum(pattern.least for pattern in patterns)
+    floors = [pattern.least for pattern in patterns]
+    least = sum(floors)
     for candidate, lying in _lying(shape, bits, patterns, tried, banks):
         for swizzle in candidate.swizzles:
             if not all(one.fits(swizzle) for one in lying):
                 continue
-            counts = tuple(one.count(swizzle) for one in lying)
-            if best is not None and sum(counts) > best[0][0]:
+            counts = _counts(lying, swizzle, floors, None if best is None else best[0][0])
+            if counts is None:
                 continue
             size = candidate.size(swizzle, bits)
             rank = sum(counts), size
@@ -178,6 +179,16 @@ def _search(
                 if rank == (least, -(-prod(shape) * bits // 8)):
                     return best[1]
     return best[1] if best is not None else None
+
+
+def _counts(lying: Sequence[_Lying], swizzle: Swizzle | None, floors: Sequence[int], most: int | None) -> tuple[int, ...] | None:
+    """Wavefronts of each pattern, or None as soon as they must be more than `most` together."""
+    found: list[int] = []
+    for one in lying:
+        found.append(one.count(swizzle))
+        if most is not None and sum(found) + sum(floors[len(found) :]) > most:
+            return None
+    return tuple(found)
 
 
 def _table(
@@ -316,14 +327,15 @@ def candidates(
     last : set of int
         Axes of which one shall be contiguous.
     tried : pair
-        Further orders of the axes, dense and swizzled; and whether padded layouts are candidates.
+        Orders of the axes to try, where they are known; and whether padded layouts are candidates.
     """
     orders, padded = tried
     rank = len(shape)
     taken = [(*(axis for axis in range(rank) if axis != end), end) for end in range(rank - 1, -1, -1) if end in last]
     swizzles = (None, *_canonical(), *_swizzles(-(-prod(shape) * bits // 8), granule, banks))
     dense = [(order, _order_words(order)) for order in taken]
-    dense[1:1] = [(tuple(order), "axes in another order") for order in orders]
+    if orders:  # somebody knows better than to try each axis
+        dense[1:] = [(tuple(order), "axes in another order") for order in orders]
     for order, words in dense:
         yield Candidate(_dense(shape, order), words, swizzles)
     for order in taken:
@@ -333,12 +345,12 @@ def candidates(
                 pattern = next((one for one in _canonical() if 16 << one.bits == span), None)
                 words = f"{_order_words(order)}, panels of {span} bytes"
                 yield Candidate(_panels(shape, order, panel), words, (pattern, None) if pattern else (None,), cut=True)
-    for order in taken if padded else []:
+    for order, words in dense if padded else []:
         for axis in range(rank - 2, -1, -1):
             for extra in _paddings(max(granule, banks.width), banks.span, rank):
                 if extra * 8 % bits == 0:
-                    words = f"{_order_words(order)}, {extra} bytes behind each {'row' if axis == rank - 2 else 'plane'}"
-                    yield Candidate(_dense(shape, order, axis, extra * 8 // bits), words, (None,))
+                    behind = f"{words}, {extra} bytes behind each {'row' if axis == rank - 2 else 'plane'}"
+                    yield Candidate(_dense(shape, order, axis, extra * 8 // bits), behind, (None,))
 
 
 def _paddings(granule: int, span: int, rank: int) -> list[int]:

@@ -315,7 +315,7 @@ def _moved(problem: _Problem) -> Program | None:
         if len(origin) != 1 or not kept[wanted].all():
             return None
         pairs.append((f"d{register}", f"s{int(origin[0])}"))
-    program.bind(pairs, f"mov.b{held.bits}")
+    program.bind(pairs, f"mov.b{held.bits}" if held.bits > 8 else "cvt.u8.u8")  # the ISA moves no bytes
     return program
 
 

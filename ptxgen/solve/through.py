@@ -161,8 +161,8 @@ class _Side:
         found = {1}
         for low, digit, threads in self._dims(axis):
             end = self._served(count) if threads else count if digit == self.registers[-1] else digit.step
-            if end % digit.step == 0 and digit.step < end < digit.step * digit.extent:
-                found.add(low * (end // digit.step))
+            if end % digit.step == 0 and digit.extent % (end // digit.step) == 0:
+                found.add(low * max(1, end // digit.step))
             found.add(low * digit.extent)
         return found
 

@@ -142,6 +142,12 @@ def test_other_extents_and_several_warps_in_the_emulator(one, other):
         check(*made, px.f32)
 
 
+@pytest.mark.parametrize("name", ["u8", "f16", "f32", "f64"])
+def test_registers_of_every_type_are_moved(name):
+    plan, _ = check(*(Tile(*one) for one in TURNED["registers"]), getattr(px, name), assembled=True)
+    assert plan.kind == "registers" and len(plan.steps) == 8
+
+
 def test_replicas_are_read_and_written():
     """One row of 32 values: each lane's own becomes known to all; and the copy that a lane has itself is the one it reads."""
     spread = px.solve.convert(S[32 : 1 @ laneid], Layout(S[32:1], R[32 : 1 @ laneid]), px.f32)
