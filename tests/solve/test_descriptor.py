@@ -14,6 +14,7 @@ from tests.solve.shown import shown
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
 TCGEN05 = "tcgen05.mma.cta_group::1.kind::f16"
 B128 = px.Swizzle.B128
+SWIZZLES = {32: px.Swizzle.B32, 64: px.Swizzle.B64, 128: B128}
 SUMS = S[((4, 2, 8), (8, 4, 2)) : ((32 @ tid_in_wg, 2, 4 @ tid_in_wg), (4, 1 @ tid_in_wg, 1))]
 
 
@@ -123,18 +124,18 @@ def test_operands_without_a_descriptor():
     assert "depends on what is known at run time" in shown(LayoutError, lambda: px.solve.descriptor(runtime, WGMMA))
 
 
-@pytest.mark.parametrize("first", [1, 4, 7])
-def test_products_that_begin_in_any_row_of_a_pattern(first):
-    """wgmma takes K-major matrices from the middle of a swizzle's pattern: a constant row of A, a runtime row of B."""
+def displaced_product(first, span):
+    """wgmma with K-major matrices from the middle of a swizzle's pattern: a constant row of A, a runtime row of B; its arguments and C."""
+    width = span // 2
+    blocks = px.Layout(S[(72, (64 // width, width)) : (width, (72 * width, 1))], swizzle=SWIZZLES[span])
 
     @px.kernel(grid=1, block=128, target="sm_90a")
     def kernel(A: px.Tensor((72, 64), bf16, align=16), B: px.Tensor((72, 64), bf16, align=16), C: px.Tensor((64, 64), f32, align=8), n: px.u32):
-        a, b = (px.shared((72, 64), bf16, layout=px.Layout(S[(72, 64)], swizzle=B128)) for _ in range(2))
+        a, b = (px.shared((72, 64), bf16, layout=blocks) for _ in range(2))
         for tile, tensor in ((a, A), (b, B)):
-            pieces = "(p t) (c v) -> (t c) p v"
-            part = tile.rearrange(pieces, t=8, v=8)[:64], tensor.rearrange(pieces, t=8, v=8)[:64]
+            part = px.solve.canonical(tensor, "cp.async.cg.shared.global", "src", scope="cta", threads=64)
             with px.if_(px.tid.x < 64):
-                px.tile.apply("cp.async.cg.shared.global", *part, 16, scope="cta")
+                px.tile.apply("cp.async.cg.shared.global", part.view(tile), part.view(tensor), 16, scope="cta")
         px.cp_async_commit()
         px.cp_async_wait(0)
         px.fence_proxy_async("shared::cta")
@@ -155,9 +156,27 @@ def test_products_that_begin_in_any_row_of_a_pattern(first):
 
     rng = np.random.default_rng(first)
     x, y = (rng.integers(-3, 5, (72, 64)).astype(bf16.numpy) for _ in range(2))
-    z = np.zeros((64, 64), np.float32)
-    kernel(x, y, z, 8 - first)
     rows = x[first : first + 64].astype(np.float32), y[8 - first : 72 - first].astype(np.float32)
-    assert np.array_equal(z, rows[0] @ rows[1].T)
+    return kernel, (x, y, np.zeros((64, 64), np.float32), 8 - first), rows[0] @ rows[1].T
+
+
+@pytest.mark.parametrize(("first", "span"), [(1, 128), (4, 128), (7, 64), (3, 32)])
+def test_products_that_begin_in_any_row_of_a_pattern(first, span):
+    kernel, arguments, wanted = displaced_product(first, span)
+    kernel(*arguments)
+    assert np.array_equal(arguments[2], wanted)
     if first == 4:
         assemble(kernel.ptx(), "sm_90a")
+
+
+@pytest.mark.gpu
+@pytest.mark.torch
+@pytest.mark.parametrize("span", [32, 64, 128])
+def test_products_that_begin_in_any_row_of_a_pattern_on_a_gpu(span):
+    from ptxgen.testing.families.case import Case
+    from tests.random_kernels.running import on_gpu
+
+    for first in range(8):
+        kernel, arguments, wanted = displaced_product(first, span)
+        case = Case(kernel, arguments, {2: wanted})
+        assert case.disagrees(on_gpu(case)) is None
