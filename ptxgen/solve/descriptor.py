@@ -226,7 +226,7 @@ def descriptor(
     found = [one for one in asked(opcode, operand, sizes) if one.place == "descriptor"]
     if not found:
         legal = "a matrix of wgmma or tcgen05 in shared memory"
-        raise LayoutError(f"operand {operand!r} of {opcode} is found by no descriptor", legal=legal)
+        raise LayoutError(f"operand {operand!r} of {getattr(opcode, 'text', opcode)} is found by no descriptor", legal=legal)
     of = found[0]
     element = dtype or getattr(layout, "dtype", None) or of.match.type(of.atom.element).element  # type: ignore[union-attr]
     whole = bound(getattr(layout, "layout", layout), element.bits)

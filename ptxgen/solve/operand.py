@@ -224,7 +224,7 @@ def _tiled(canonical: Canonical, shape: tuple[int, int], bits: int) -> Layout | 
     width = max(UNIT, canonical.swizzle) * 8 // bits
     along, across = (k, rows) if canonical.major == "k" else (rows, k)
     lines = canonical.pattern.period // canonical.swizzle if canonical.pattern is not None else _LINES
-    if along % width or across % lines:
+    if along % width or (across % lines and along > width):  # each block begins where the pattern does
         return None
     lined = ((along // width, width), (across * width, 1)) if along > width else (width, 1)
     if canonical.major == "k":
@@ -258,7 +258,9 @@ def _wavefronts(of: DescriptorPlan) -> int:
     bits, piece = of.dtype.bits, of.swizzle.granule if of.swizzle is not None else UNIT
     table = of.layout.table().m // 8
     lines = (table if of.major == "k" else table.T)[: _LINE // piece, :: 8 * piece // bits]
-    return int(row_wavefronts(np.ascontiguousarray(lines.T), width=piece).max())
+    there = np.arange(_LINE // piece) < len(lines)
+    rows = np.pad(lines, ((0, len(there) - len(lines)), (0, 0)))
+    return int(row_wavefronts(np.ascontiguousarray(rows.T), width=piece, active=there).max())
 
 
 def _tma_align(swizzle: Swizzle | None) -> int:
@@ -315,7 +317,7 @@ def operand(
     found = [one for one in asked(opcode, operand, sizes) if one.place == "descriptor"]
     if not found:
         legal = "a matrix of wgmma or tcgen05 in shared memory; px.solve.shared lays out what ldmatrix reads"
-        raise LayoutError(f"operand {operand!r} of {opcode} is found by no descriptor", legal=legal)
+        raise LayoutError(f"operand {operand!r} of {getattr(opcode, 'text', opcode)} is found by no descriptor", legal=legal)
     of = found[0]
     element = dtype or of.match.type(of.atom.element).element  # type: ignore[union-attr]
     _check_element(of, element)

@@ -278,6 +278,16 @@ def test_elements_below_a_byte():
             assert (said.map.kind, said.box, said.strides, said.bytes) == ("u8", (128, 64), (512,), plan.bytes)
 
 
+def test_sources_of_copies_into_tensor_memory():
+    """Four rows are less than a swizzle's pattern, and one block of lines holds them."""
+    for shape, rows in (("128x256b", 128), ("4x256b", 4), ("32x128b.warpx4", 32)):
+        words = 4 if "128b" in shape.split("x")[1] else 8
+        plan = px.solve.operand(f"tcgen05.cp.cta_group::1.{shape}", (rows, words), px.b32, operand="s_desc")
+        plan.check()
+        assert plan.descriptor.shape == (rows, words)
+        assert np.array_equal(hardware(plan.descriptor, (0, 0), 0x800), layout_addresses(plan.descriptor, 0x800)[0])
+
+
 def test_warpgroups_of_a_block_have_rows_of_their_own():
     plan = px.solve.operand(OPERAND, (256, 64), scope="cta", threads=256)
     plan.check()
