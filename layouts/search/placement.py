@@ -282,7 +282,8 @@ class _Lying:
 
     def _distinct(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         pattern = self.pattern
-        if self.candidate.swizzles == (None,) and not self.candidate.cut:
+        # A step of less than a word would change which lanes share one.
+        if self.candidate.swizzles == (None,) and not self.candidate.cut and pattern.width >= self.banks.width:
             chosen, counts = self.rows
             return self._places(pattern.elements[chosen, :, 0]) // 8, pattern.active[chosen], counts
         addresses, active = self._places(pattern.elements[..., 0]) // 8, pattern.active

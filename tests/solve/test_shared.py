@@ -226,31 +226,36 @@ def test_a_plan_in_words():
 @settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_counts_and_the_best_of_an_exhaustive_search(data):
-    """A small tile of words, one warp reading it in two random orders: the search is no worse than any swizzle and any padding."""
-    rows, columns = data.draw(st.sampled_from([(8, 8), (4, 16), (16, 4), (6, 10)]))
+    """A small tile, one warp reading it in two random orders: the search is no worse than any swizzle and any padding."""
+    rows, columns = data.draw(st.sampled_from([(8, 8), (4, 16), (16, 4), (6, 10), (5, 13)]))
+    size = data.draw(st.sampled_from([4, 2]))
     numbers = np.arange(rows * columns).reshape(rows, columns)
     patterns = []
     for _ in range(2):
         order = data.draw(st.sampled_from(["r c -> (r c)", "r c -> (c r)"]))
         stride = data.draw(st.sampled_from([1, 2]))
-        lanes = (numbers if order.endswith("(r c)") else numbers.T).ravel()[::stride][:32]
-        padded = np.resize(lanes, 32)
-        patterns.append(Pattern(padded.reshape(1, 32, 1), 32, (np.arange(32) < len(lanes)).reshape(1, 32)))
-    found = place((rows, columns), 32, patterns)
-    places = found.layout.bind(32).table().m.ravel() // 8
-    counts = [naive(list(places[one.elements[0, one.active[0], 0]]), 4) for one in patterns]
+        start = data.draw(st.integers(0, 3))
+        lanes = (numbers if order.endswith("(r c)") else numbers.T).ravel()[start::stride][:32]
+        both = np.stack([np.resize(lanes, 32), np.resize(numbers.ravel()[start : start + 32], 32)])  # a second access beside it
+        patterns.append(Pattern(both[..., None], 8 * size, np.stack([np.arange(32) < len(lanes)] * 2)))
+    found = place((rows, columns), 8 * size, patterns)
+    places = found.layout.bind(8 * size).table().m.ravel() // 8
+    counts = [counted(one, places, size) for one in patterns]
     assert tuple(counts) == found.wavefronts
-    assert sum(counts) == min(sum(naive(list(places[one.elements[0, one.active[0], 0]]), 4) for one in patterns)
-                              for places in every_layout(rows, columns))  # fmt: skip
+    assert sum(counts) == min(sum(counted(one, places, size) for one in patterns) for places in every_layout(rows, columns, size))
 
 
-def every_layout(rows, columns):
-    """Byte addresses of all words under each padding and each swizzle of whole words inside 32 banks, either axis contiguous."""
+def counted(pattern, places, size):
+    return sum(naive(list(places[row[on]]), size) for row, on in zip(pattern.elements[..., 0], pattern.active))
+
+
+def every_layout(rows, columns, size):
+    """Byte addresses of all elements under each padding by words and each swizzle of words inside 32 banks, either axis contiguous."""
     r, c = np.indices((rows, columns))
-    for pad in range(33):
-        yield (4 * (r * (columns + pad) + c)).ravel()
-        yield (4 * (c * (rows + pad) + r)).ravel()
-    for plain in (4 * (r * columns + c), 4 * (c * rows + r)):
+    for pad in range(0, 129, 4):
+        yield (r * (columns * size + pad) + c * size).ravel()
+        yield (c * (rows * size + pad) + r * size).ravel()
+    for plain in (size * (r * columns + c), size * (c * rows + r)):
         for base, bits, shift in itertools.product(range(2, 7), range(1, 6), range(1, 8)):
             if bits <= shift and base + bits <= 7:
                 yield (plain ^ ((plain >> shift) & (((1 << bits) - 1) << base))).ravel()
