@@ -85,7 +85,9 @@ def resource(driver: Any, image: Any) -> Any:
 
 def handle_of(driver: Any, texture: px.Texture) -> int:
     sampled = driver.CUDA_TEXTURE_DESC()
-    sampled.addressMode = [getattr(driver.CUaddress_mode, f"CU_TR_ADDRESS_MODE_{mode.upper()}") for mode in texture.modes]
+    # An H200 blends a 1d texture along y as well, at 0 between what lies outside and the row: half of it, if that is a border.
+    modes = (texture.modes[0], "clamp", "clamp") if texture.geometry == "1d" else texture.modes
+    sampled.addressMode = [getattr(driver.CUaddress_mode, f"CU_TR_ADDRESS_MODE_{mode.upper()}") for mode in modes]
     filters = driver.CUfilter_mode
     sampled.filterMode = filters.CU_TR_FILTER_MODE_LINEAR if texture.filter == "linear" else filters.CU_TR_FILTER_MODE_POINT
     whole = texture.array.dtype.kind != "f" and texture.read == "element"
