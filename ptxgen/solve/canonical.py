@@ -15,7 +15,7 @@ from ptxgen.layouts.axes import ZERO, AxisTerm, m, tx
 from ptxgen.layouts.dims import Dims, coalesce
 from ptxgen.layouts.errors import Impossible, LayoutError
 from ptxgen.layouts.expr import Expr
-from ptxgen.layouts.layout import Layout
+from ptxgen.layouts.layout import Layout, as_layout
 from ptxgen.layouts.search.cuts import Piece, cuts
 from ptxgen.layouts.spec import Shard
 from ptxgen.solve.arrangement import Arrangement
@@ -177,7 +177,9 @@ def _where(tensor: Any, space: str | None) -> tuple[bool, str]:
     own = getattr(tensor, "space", None)
     if own is not None:
         return own == "reg", own
-    layout = Layout(tensor) if isinstance(tensor, Shard) else tensor
+    if not isinstance(tensor, (Layout, Shard)):
+        raise LayoutError(f"{tensor!r} is no tensor", legal="a Layout or S[...], a px.Tensor, or a view in a kernel")
+    layout = as_layout(tensor)
     return space == "reg" or any(axis.is_thread for axis in layout.axes), space or "shared"
 
 

@@ -26,7 +26,7 @@ __all__ = ["UNITS", "Asked", "asked", "bound", "issuers", "judged"]
 UNITS = {"warp": 32, "warpgroup": 128}
 """Threads that issue an instruction together."""
 
-_ANY = 128
+_ANY, _LISTED = 128, 6
 _THREADS = {"thread": 1, "warp": 32, "warpgroup": 128}
 
 
@@ -95,14 +95,15 @@ class Asked:
         found: list[dict[str, int]] = [{}]
         for name, extent in tile.extents.items() if tile is not None else ():
             assert tile is not None
-            if name in self.sizes:
-                found = [{**sizes, name: self.sizes[name]} for sizes in found]
-                continue
             grown = []
+            legal: set[int] = set()
             for sizes in found:
                 names = evaluate_names(tile, self.match, (*sizes.items(), (name, _ANY)))  # names need a value, its own choices do not
-                legal = legal_extents(extent, names, self.match)
-                grown += [{**sizes, name: value} for value in sorted({one for values in legal for one in values}, reverse=True)]
+                legal = {one for values in legal_extents(extent, names, self.match) for one in values}
+                wanted = [self.sizes[name]] if name in self.sizes else sorted(legal, reverse=True)
+                grown += [{**sizes, name: value} for value in wanted if value in legal]
+            if not grown:
+                raise LayoutError(f"{self.match.opcode} has no {name} of {self.sizes[name]}", legal=f"{name}= one of {_listed(legal)}")
             found = grown
         if self.sized and self.sized not in self.sizes:
             allowed = [int(self.sized)] if self.sized.isdigit() else self.match.entry.operands[self.sized].values or ()
@@ -120,6 +121,12 @@ class Asked:
 
     def __repr__(self) -> str:
         return f"operand {self.name} of {self.match.opcode}"
+
+
+def _listed(numbers: set[int]) -> str:
+    """``16, 32, ..., 256``."""
+    ordered = sorted(numbers)
+    return ", ".join(map(str, ordered if len(ordered) < _LISTED else [*ordered[:2], "...", ordered[-1]]))
 
 
 def asked(opcode: Any, operand: str, sizes: Mapping[str, int]) -> Iterator[Asked]:
@@ -146,6 +153,11 @@ def asked(opcode: Any, operand: str, sizes: Mapping[str, int]) -> Iterator[Asked
     if not seen:
         legal = ", ".join(dict.fromkeys(known))
         raise LayoutError(f"{matches[0].opcode} has no operand {operand!r}", legal=f"operand= one of {legal}")
+    extents_of = {name for match in matches if match.entry.tile is not None for name in match.entry.tile.extents}
+    unknown = next((name for name in sizes if name not in extents_of and name not in known), None)
+    if unknown is not None:
+        legal = f"{', '.join(f'{name}=' for name in sorted(extents_of))}" if extents_of else "no extents: the opcode spells them"
+        raise LayoutError(f"{matches[0].opcode} has no extent {unknown!r} that views give", legal=legal)
 
 
 def bound(layout: Layout | Shard, bits: int) -> Layout:
@@ -160,9 +172,11 @@ def issuers(of: Asked, scope: str, threads: int | None) -> int:
     Raises
     ------
     LayoutError
-        Where the scope has as many threads as the block, and these are not said.
+        For a scope that does not exist, or that has as many threads as the block, when these are not said.
     """
     issuer = of.match.entry.issuer
+    if scope not in SCOPES:
+        raise LayoutError(f"{scope!r} is no execution scope", legal=f"scope={' | '.join(map(repr, SCOPES))}")
     if issuer == "one" or scope == "thread":
         return 1
     count = _THREADS.get(scope) or threads
@@ -195,10 +209,9 @@ def judged(of: Asked, layout: Layout, dtype: Type, *, scope: str, threads: int |
         As `px.tile.apply` would raise, without a line.
     """
     match = of.match
-    if scope not in SCOPES:
-        raise LayoutError(f"{scope!r} is no execution scope", legal=f"scope={' | '.join(map(repr, SCOPES))}")
-    if threads is None and scope not in _THREADS:
-        raise LayoutError(f"scope {scope!r} has as many threads as the block, which are not said", legal="threads=256")
+    issuers(of, scope, threads)  # which refuses scopes that mean nothing
+    if threads is None and scope not in _THREADS:  # one thread issues for a block of any size
+        threads = 1
     builder = Builder(name, (threads or _THREADS[scope], 1, 1))
     with builder:
         scope, issuer = ("thread", "thread") if match.entry.issuer == "one" else (scope, match.entry.issuer)

@@ -321,6 +321,8 @@ def operand(
     of = found[0]
     element = dtype or of.match.type(of.atom.element).element  # type: ignore[union-attr]
     _check_element(of, element)
+    if not isinstance(shape, (tuple, list)) or len(shape) != 2 or not all(isinstance(one, int) and one > 0 for one in shape):
+        raise LayoutError(f"the tile's shape is {shape!r}", legal="(rows, K), two positive ints")
     if major not in _MAJORS:
         raise LayoutError(f"a matrix is not {major!r}-major", legal='major="k" or "mn"')
     of = matrix_steps(of, shape, issuers(of, scope or of.scope, threads)).of
@@ -354,7 +356,7 @@ def operand(
                 *(f"{name}: {why}" for name, why in ranking),
             ),
         )
-    return OperandPlan(chosen_plan, chosen_layout, shape, stages, tuple(ranking))
+    return OperandPlan(chosen_plan, chosen_layout, (shape[0], shape[1]), stages, tuple(ranking))
 
 
 def _check_element(of: Asked, element: Type) -> None:

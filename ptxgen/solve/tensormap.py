@@ -188,8 +188,9 @@ def tensor_map(
     if kind is None:
         raise LayoutError("the element type of the tensor is not said", legal="dtype=px.bf16, or a px.Tensor")
     shape, strides = _axes(tensor, kind)
-    if len(box) != len(shape):
-        raise LayoutError(f"a box of {len(box)} extents for a tensor of {len(shape)} axes", legal="an extent for each axis")
+    for what, given in (("box", box), ("steps", steps if steps is not None else (1,) * len(shape))):
+        if not isinstance(given, (tuple, list)) or len(given) != len(shape) or not all(isinstance(one, int) for one in given):
+            raise LayoutError(f"{what} {given!r} of a tensor of {len(shape)} axes", legal="an int for each axis")
     taken = tuple(steps) if steps is not None else (1,) * len(shape)
     pattern = getattr(getattr(image, "layout", image), "swizzle", None) if image is not None else swizzle
     spanned = [(extent - 1) * step + 1 for extent, step in zip(box, taken)]

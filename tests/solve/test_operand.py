@@ -381,6 +381,40 @@ def test_what_is_impossible(call, message):
     assert shown(Impossible, call) == message
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: px.solve.operand(OPERAND, 64), "the tile's shape is 64\n  legal: (rows, K), two positive ints"),
+        (lambda: px.solve.operand(OPERAND, (64, 0)), "the tile's shape is (64, 0)\n  legal: (rows, K), two positive ints"),
+        (lambda: px.solve.operand(OPERAND, (64, 64), major="row"), "a matrix is not 'row'-major\n  legal: major=\"k\" or \"mn\""),
+        (
+            lambda: px.solve.operand(OPERAND, (64, 64), n=64),
+            f"{OPERAND} has no extent 'n' that views give\n  legal: no extents: the opcode spells them",
+        ),
+        (
+            lambda: px.solve.operand("tcgen05.mma.cta_group::1.kind::f16", (64, 64), bf16, rows=50),
+            "tcgen05.mma.cta_group::1.kind::f16 has no rows of 50\n  legal: rows= one of 64, 128",
+        ),
+        (
+            lambda: px.solve.operand("tcgen05.mma.cta_group::1.kind::f16", (64, 64), bf16, operand="B", rows=128, n=24),
+            "tcgen05.mma.cta_group::1.kind::f16 has no n of 24\n  legal: n= one of 16, 32, ..., 256",
+        ),
+        (
+            lambda: px.solve.operand(OPERAND, (64, 64), scope="grid"),
+            "'grid' is no execution scope\n  legal: scope='thread' | 'warp' | 'warpgroup' | 'cta' | 'cluster'",
+        ),
+        (
+            lambda: px.solve.canonical("tile", OPERAND),
+            "'tile' is no tensor\n  legal: a Layout or S[...], a px.Tensor, or a view in a kernel",
+        ),
+        (lambda: px.solve.tensor_map(S[64, 64], 64, dtype=bf16), "box 64 of a tensor of 2 axes\n  legal: an int for each axis"),
+    ],
+    ids=["shape", "empty", "major", "name", "rows", "n", "scope", "tensor", "box"],
+)
+def test_calls_that_mean_nothing(call, message):
+    assert shown(LayoutError, call) == message
+
+
 def test_operands_without_a_descriptor():
     assert shown(LayoutError, lambda: px.solve.operand(OPERAND, (64, 64), operand="D")).startswith("operand 'D' of wgmma")
     assert "has no operand 'X'" in shown(LayoutError, lambda: px.solve.operand(OPERAND, (64, 64), operand="X"))
