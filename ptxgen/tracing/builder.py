@@ -252,6 +252,7 @@ class Builder:
         self.thread_arrays: dict[Symbol, np.ndarray] = {}
         self.wrapping: dict[Symbol, Expr] = {}  # what symbols would be exactly, if it did not wrap
         self.quotients: dict[Symbol, tuple[Expr, int]] = {}  # dividends and divisors of quotients by constants
+        self.selects: dict[Symbol, tuple[tuple[Sequence[Expr], Expr], ...]] = {}  # what a choice is: facts of each case, and its value
         self.remainders: dict[Symbol, tuple[Expr, Expr]] = {}  # dividends and divisors of remainders whose divisor may be 0
         self.mutable: list[Any] = []  # registers of px.reg that can be written here
         self.tiles: list[Any] = []  # register tiles

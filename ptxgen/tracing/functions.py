@@ -10,7 +10,7 @@ from ptxgen.errors import TraceError
 from ptxgen.instructions.types import Type, pred
 from ptxgen.tracing import ranges
 from ptxgen.tracing.builder import Builder, Value, current
-from ptxgen.tracing.knowledge import attach, carry_out, note_quotient
+from ptxgen.tracing.knowledge import attach, carry_out, note_choice, note_quotient
 from ptxgen.tracing.literals import bounds, is_number, literal, type_name
 from ptxgen.tracing.mixed import no_scalar
 from ptxgen.tracing.provenance import Where, here
@@ -73,6 +73,7 @@ def select(p: Any, a: Any, b: Any) -> Scalar:
     made = emit(builder, f"selp.{type.word}", type, [one, other, p], where)
     known = None if one.expr is None or other.expr is None else ranges.union(one.expr, other.expr, bounds(type))
     attach(made, carry_out(known, [one, other], type))
+    note_choice(made, p, one, other)
     return made
 
 

@@ -5,6 +5,7 @@ A guard often speaks of a sum or a product that may wrap (``i < h * w``), an ind
 
 - Unsigned results that wrap are never more than the exact one if that is not negative, and never less if it is not too large.
 - A quotient times its divisor is at most the dividend; a remainder is less than its divisor wherever that is not 0.
+- A choice between two values is either of them, where its predicate holds or does not.
 - If ``e * s >= 1`` for a product s of values that are not negative, then ``e >= 1``.
 """
 
@@ -25,12 +26,16 @@ __all__ = ["proved", "refuted"]
 
 _DEPTH, _GOALS = 5, 100  # facts that one of these proofs takes, and steps of the search for it
 _FACTORS = 6  # values that a goal is multiplied by, singly and in pairs
+_CHOICES = 3  # choices between two values that a goal may hold
 _MANY = 16  # facts among which longer proofs and finer counter-examples are not looked for
 
 
 def proved(builder: Builder, goal: Scalar) -> bool:
     """Whether a goal is >= 0 in every thread that comes here, with the facts in force."""
-    facts = builder.facts()
+    return _proved(builder, goal, builder.facts(), _CHOICES)
+
+
+def _proved(builder: Builder, goal: Scalar, facts: list[Expr], choices: int) -> bool:
     if prove_nonnegative(goal, facts):
         return True
     expr = Expr.of(goal)
@@ -40,8 +45,10 @@ def proved(builder: Builder, goal: Scalar) -> bool:
     exact = _exact(builder, facts)
     if exact and prove_nonnegative(expr, [fact.substitute(exact) for fact in facts]):
         return True
-    if not builder.wrapping and not builder.remainders:
-        return False
+    chosen = next((symbol for symbol in expr.symbols if symbol in builder.selects), None)
+    if chosen is not None and choices:
+        cases = builder.selects[chosen]
+        return all(_proved(builder, expr.substitute({chosen: value}), [*facts, *more], choices - 1) for more, value in cases)
     known = _around(builder, expr, facts)
     return len(known) <= _MANY and (_by_factors(expr, known) or _with_remainders(builder, expr, known))
 

@@ -15,7 +15,7 @@ from ptxgen.tracing.builder import Value
 from ptxgen.tracing.literals import bounds
 from ptxgen.tracing.ranges import Bounds, Known
 
-__all__ = ["attach", "carry_out", "constant_of", "known_bits", "known_sum", "note_again", "note_quotient", "note_threads"]
+__all__ = ["attach", "carry_out", "constant_of", "known_bits", "known_sum", "note_again", "note_choice", "note_quotient", "note_threads"]
 
 
 def attach(value: Value, known: Known) -> None:
@@ -96,6 +96,17 @@ def note_again(op: str, made: Value, sources: Sequence[Value]) -> bool:
     builder.wrapping.pop(own.symbols[0], None)
     made.expr = first.expr
     return True
+
+
+def note_choice(made: Value, predicate: Value, one: Value, other: Value) -> None:
+    """Remember what a choice between two integers is in either case, where its expression does not say so."""
+    own, builder = made.expr, made.builder
+    if own is None or len(own.symbols) != 1 or builder.values.get(own.symbols[0]) is not made or not predicate.facts:
+        return
+    if one.expr is None or other.expr is None or any(getattr(value, "mutable", False) for value in (one, other)):
+        return
+    holds, fails = predicate.facts
+    builder.selects[own.symbols[0]] = (holds, one.expr), (fails, other.expr)
 
 
 def note_quotient(op: str, made: Value, left: Value, right: Value) -> None:

@@ -108,6 +108,29 @@ def test_three_extents_of_a_guarded_index() -> None:
     np.testing.assert_array_equal(y, x)
 
 
+def test_a_chosen_index_and_a_quotient_by_a_runtime_value() -> None:
+    @px.kernel(grid=2, block=64)
+    def kernel(x: px.Tensor((n,), f32), y: px.Tensor((128,), f32), z: px.Tensor((64,), f32), by: u32):  # type: ignore[valid-type]
+        i = px.ctaid.x * 64 + px.tid.x
+        with px.if_(n > 0):
+            store(y[i], load(x[px.select(i < n, i, n - 1)]))
+        with px.if_((by > 0) & (n >= 64)):
+            store(z[px.tid.x], load(x[px.tid.x // by]))
+
+    x, y, z = numbers(100), np.zeros(128, np.float32), np.zeros(64, np.float32)
+    kernel(x, y, z, 3)
+    np.testing.assert_array_equal(y, x[np.minimum(np.arange(128), 99)])
+    np.testing.assert_array_equal(z, x[np.arange(64) // 3])
+
+    @px.kernel(grid=2, block=64)
+    def other_way(x: px.Tensor((n,), f32)):  # type: ignore[valid-type]
+        i = px.ctaid.x * 64 + px.tid.x
+        with px.if_(n > 0):
+            x[px.select(i < n, n - 1, i)]
+
+    assert "is not proved to be below n" in refusal(other_way)
+
+
 def refusal(kernel: Any) -> str:
     with pytest.raises(px.TraceError) as caught:
         kernel.ptx()

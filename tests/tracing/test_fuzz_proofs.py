@@ -36,7 +36,8 @@ class Source:
         return pick([
             f"({a})", f"({a})", f"({a} + {pick([1, 2, 3])})", f"({a} - {pick([1, 2])})", f"(({a}) * {pick([2, 3])})", f"(({a}) >> 1)",
             f"(({a}) // {pick([2, 3, 4])})", f"(({a}) % {pick([2, 4])})", f"px.min({a}, {b})", f"px.max({a}, {b})", f"({a} - ({b}))",
-            f"(n - 1 - ({a}))", f"(({a}) % px.max({b}, 1))", f"(9 - ({a}))",
+            f"(n - 1 - ({a}))", f"(({a}) % px.max({b}, 1))", f"(9 - ({a}))", f"(({a}) * ({b}))", f"(({a}) // px.max({b}, 1))",
+            f"px.select({a} < {b}, {a}, {b})",
         ])  # fmt: skip
 
     def condition(self):
@@ -79,7 +80,7 @@ class Source:
         pick, index = self.random.choice, self.term()
         if self.random.random() < 0.5:
             index = self.named(depth, index)
-        end, more = pick(["n", "n", "m", "px.min(n, m)", "n - 1", "n // 2"]), pick(["", "", f" & {self.condition()}"])
+        end, more = pick(["n", "n", "m", "px.min(n, m)", "n - 1", "n // 2", "n * m"]), pick(["", "", f" & {self.condition()}"])
         self.write(depth, f"with px.if_(({index} + {pick([0, 0, 1, 3])} {pick(['<', '<', '<='])} {end}){more}):")
         for one in (index, pick([f"{index} + 1", f"{index} - 1", f"{index} // 2", f"n - 1 - {index}"])):
             self.access(depth + 1, one)
