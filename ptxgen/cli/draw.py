@@ -62,6 +62,8 @@ def draw(what: str, options: DrawOptions) -> None:
     UsageError
         For options that say nothing about what is drawn, or are not understood.
     """
+    if options.output is not None and options.output.suffix.lower() not in (".svg", ""):
+        raise UsageError(f"--output {options.output}: SVG is what is written; name the file *.svg")
     if options.by is not None and options.by not in _WAYS:
         raise UsageError(f"--as {options.by}: owner, bank and address are known")
     reader = next((reader for start, reader in _READERS.items() if re.match(rf"\s*(?:{start})", what)), None)
@@ -101,8 +103,15 @@ def _of_text(text: str, reader: _Reader, options: DrawOptions) -> _Drawing:
     if options.operand is not None or options.choices:
         raise UsageError("--operand and --set are of opcodes; this is a layout")
     bits = _bits("--type", options.element)
+    told = re.search(r"smem_ptr\w*[\[<](\d+)", text)
+    if bits is None and told:  # a layout of CuTe behind a pointer says how wide its elements are
+        bits = int(told[1])
     shape = None if options.shape is None else _numbers("--shape", options.shape)
-    return _Drawing(reader(text, shape, bits), None, bits, _bits("--container", options.container), None, "")
+    try:
+        layout = reader(text, shape, bits)
+    except LayoutError as error:
+        raise error.reword(_as_options) from None
+    return _Drawing(layout, None, bits, _bits("--container", options.container), None, "")
 
 
 def _cute(text: str, shape: tuple[int, ...] | None, bits: int | None) -> Layout:
@@ -164,7 +173,7 @@ def _without_memory(layout: Layout) -> Layout:
 
 
 def _swizzled(layout: Layout, text: str) -> Layout:
-    swizzle = _SWIZZLES.get(text)
+    swizzle = _SWIZZLES.get(text) or _SWIZZLES.get(f"{text}B")
     if swizzle is None:
         numbers = _numbers("--swizzle", text, f"{', '.join(_SWIZZLES)} or bits,base,shift such as 3,4,3")
         if len(numbers) != 3:

@@ -6,8 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ptxgen.layouts.banks import Collision
+from ptxgen.layouts.errors import PtxgenError
 
 __all__ = ["Access", "Cost", "Costs"]
+
+_COUNTS = ("requests", "bytes", "wavefronts", "ideal_wavefronts", "conflicts", "sectors", "ideal_sectors")
+_SPACES = ("", "shared", "global")
 
 
 class Access(NamedTuple):
@@ -158,7 +162,15 @@ class Costs:
         space : {"shared", "global"}, optional
         store : bool, optional
             Stores alone, or loads alone.
+
+        Raises
+        ------
+        PtxgenError
+            For a count or a space that there is not.
         """
+        for given, known in ((what, _COUNTS), (space, _SPACES)):
+            if given not in known:
+                raise PtxgenError(f"{given!r} is not counted; there are {', '.join(one for one in known if one)}")
         accesses = (one for record in self.records for one in record.accesses)
         return sum(getattr(one, what) or 0 for one in accesses if space in ("", one.space) and store in (None, one.store))
 

@@ -384,7 +384,7 @@ def _demands(tile: _Tile, accesses: list[_Access], direction: str, width: int | 
     demands: list[_Demand] = []
     if width is not None:
         demands.append((f"an access moves {width} bytes", lambda one: one.bytes == width))
-    runs = f"the target is {target}" if target else "the kernel is to run wherever the instruction exists"
+    runs = f"the target is {target}" if target else "no target= is named, and the kernel runs wherever the instruction exists"
     demands.append((runs, lambda one: wanted <= one.match.targets))
     demands.append((f"elements of {bits} bits are not cut", lambda one: one.bits % bits == 0))
     demands.append((f"runs of {tile.run} elements, {_bytes(tile.run * bits)}, are contiguous", lambda one: tile.run * bits % one.bits == 0))

@@ -328,6 +328,7 @@ def operand(
     of = matrix_steps(of, shape, issuers(of, scope or of.scope, threads)).of
     candidates = _candidates(of, major, swizzle)
     ranking: list[tuple[str, str]] = []
+    most = "the widest that the tile fills" if swizzle == "any" else "as asked for"
     chosen_plan: DescriptorPlan | None = None
     chosen_layout: Layout | None = None
     for canonical in candidates:
@@ -345,7 +346,7 @@ def operand(
             line = canonical.swizzle * 8 // element.bits
             ranking.append((name, f"{of.shape()[0]} rows of one instruction are no whole number of its lines of {line}"))
             continue
-        ranking.append((name, "legal, and narrower" if chosen_plan else "the widest that the tile fills"))
+        ranking.append((name, "legal, and narrower" if chosen_plan else most))
         if chosen_plan is None:
             chosen_plan, chosen_layout = plan, layout
     if chosen_plan is None or chosen_layout is None:
@@ -380,6 +381,8 @@ def _candidates(of: Asked, major: str, swizzle: Swizzle | str | None) -> list[Ca
             (f"the tile is {_MAJORS[major]}", f"the instruction takes it {' or '.join(_MAJORS[one] for one in known)}"),
             legal=f"major={known[0]!r}, and a tile that lies so",
         )
+    if swizzle is not None and swizzle != "any" and not isinstance(swizzle, Swizzle):
+        raise LayoutError(f"swizzle={swizzle!r} is no swizzle", legal="px.Swizzle.B128, .B64, .B32, or None for none")
     wanted = [one for one in of_major if swizzle == "any" or one.pattern == swizzle]
     if not wanted:
         names = ", ".join(_named(one.pattern) for one in of_major)

@@ -174,6 +174,10 @@ def shared(
         For an access that is none of shared memory, or views that do not fit it.
     """
     extents = (shape,) if isinstance(shape, int) else tuple(shape)
+    if isinstance(accesses, (Access, str)) or not accesses:
+        raise LayoutError("the accesses are a list of opcodes with their views", legal="[px.solve.Access(opcode, view), ...]")
+    if not isinstance(dtype, Type):
+        raise LayoutError(f"{dtype!r} is no element type", legal="px.bf16, px.f32, ...")
     made = tuple(one if isinstance(one, Access) else Access(*one) for one in accesses)
     patterns = [_pattern(one, extents, dtype, threads) for one in made]
     found = place(extents, dtype.bits, patterns, exact=exact, limit=limit)

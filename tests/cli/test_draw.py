@@ -107,6 +107,7 @@ USAGE = [
         "ptxgen: --swizzle wide: 32B, 64B, 128B, 128B-atom32B or bits,base,shift such as 3,4,3 are understood\n",
     ),
     (["S[4, 8]", "--swizzle", "3,4"], "ptxgen: --swizzle 3,4: three numbers are expected: bits,base,shift\n"),
+    (["S[4, 8]", "-o", "picture.png"], "ptxgen: --output picture.png: SVG is what is written; name the file *.svg\n"),
     (["#ttg.blocked<{}>"], "ptxgen: an encoding of Triton is for tiles of many shapes: --shape 64,32, for example\n"),
     (["S[4, 8]", "--shape", "all"], "ptxgen: --shape all: numbers such as 8,64 are understood\n"),
     ([MMA], f"ptxgen: {MMA} has several operands: --operand d or a or b or c\n"),

@@ -202,6 +202,14 @@ def test_arguments_that_the_kernel_does_not_have(given, message):
     assert str(caught.value) == message
 
 
+def test_totals_of_what_is_not_counted():
+    costs = strided.costs()
+    with pytest.raises(PtxgenError, match=r"'wavefront' is not counted; there are requests, bytes, wavefronts, "):
+        costs.total("wavefront")
+    with pytest.raises(PtxgenError, match=r"'shard' is not counted; there are shared, global"):
+        costs.total("wavefronts", "shard")
+
+
 # ---- copies that engines make -----------------------------------------------------------------------------------------
 
 

@@ -241,7 +241,7 @@ def test_a_plan_in_words():
     assert str(plan) == """\
 copy of (101, 96) bf16 by 128 threads: 16 bytes an access, 10 a thread
   opcode: ld.global.nc.v4.b32
-  no wider: ld.global.nc.v8.b32 moves 32 bytes, but the kernel is to run wherever the instruction exists
+  no wider: ld.global.nc.v8.b32 moves 32 bytes, but no target= is named, and the kernel runs wherever the instruction exists
   tile: px.local((105, 96), px.bf16, layout=Layout(S[((5, 21), (2, 6, 8)) : ((16, 6 @ tx), (8, 1 @ tx, 1))]), container=px.b32)
   memory of part 0: x[:84, :].rearrange("(ar at) (br bt v) -> (at bt) (ar br) v", at=21, bt=6, v=8).view(px.b32)
   memory of part 1: x[84:101, :].rearrange("(ar at) (br bt v) -> (at bt) (ar br) v", at=17, bt=6, v=8).view(px.b32)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
+from ptxgen.layouts.errors import PtxgenError
 from ptxgen.testing.families import copies, elements
 from ptxgen.testing.families.case import Case, Several
 
@@ -97,4 +98,7 @@ def kernels(families: str | Iterable[str] = ("ld and st", "elements")) -> st.Sea
         ``drawn.build()`` gives the kernel, ``drawn.wrong()`` runs it in the emulator.
     """
     names = [families] if isinstance(families, str) else list(families)
+    for name in names:
+        if name not in FAMILIES:
+            raise PtxgenError(f"no family of kernels is called {name!r}; there are {', '.join(FAMILIES)}")
     return st.one_of([st.builds(Drawn, st.just(name), fields(name), st.sampled_from(SEEDS)) for name in names])
