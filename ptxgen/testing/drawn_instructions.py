@@ -48,7 +48,8 @@ def opcodes(families: str | Iterable[str] = (), *, target: str | None = None) ->
 
 
 def operand_sets(opcode: str) -> st.SearchStrategy[tuple[Given, ...]]:
-    """Operands that the contract of an opcode accepts, as `ptxgen.instructions.checking.check` takes them.
+    """Operands that the contract of an opcode accepts, as `ptxgen.instructions.checking.check` takes them: those that need no word of
+    ``.target``.
 
     Returns
     -------
@@ -60,7 +61,8 @@ def operand_sets(opcode: str) -> st.SearchStrategy[tuple[Given, ...]]:
     InstructionError
         For an opcode that no contract has.
     """
-    return _statements(st.sampled_from(lookup(opcode))).map(lambda statement: statement.given)
+    drawn = _statements(st.sampled_from(lookup(opcode)))
+    return drawn.filter(lambda statement: not statement.setting).map(lambda statement: statement.given)
 
 
 def statements(families: str | Iterable[str] = (), *, target: str | None = None) -> st.SearchStrategy[Statement]:

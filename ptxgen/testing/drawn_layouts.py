@@ -118,9 +118,10 @@ def register_layouts(draw: Any, shape: tuple[int, ...] | None = None, *, lanes: 
         extent = digits[place][1]
         fits = [kind for kind, most in (("lane", lanes), ("warp", warps)) if used[kind] * extent <= most]
         kind = draw(st.sampled_from(["register", *fits]))
+        gap = draw(st.integers(0, 2)) if gaps else 0  # for lanes as well, which have none: what is simpler shall not depend on it
         step = used[kind]
         strides[place] = step @ laneid if kind == "lane" else step @ warpid if kind == "warp" else step
-        used[kind] = step * extent + (draw(st.integers(0, 2)) if gaps and kind == "register" else 0)
+        used[kind] = step * extent + (gap if kind == "register" else 0)
     return _layout(shape, digits, strides, None)
 
 

@@ -25,7 +25,7 @@ class Steps(NamedTuple):
         """The view of a view, or of an array: no element is copied."""
         for name, argument in self.operations:
             if name == "index":
-                view = view[argument]
+                view = view[argument + (Ellipsis,)]  # of an array a view, also where one element is left
             elif isinstance(view, np.ndarray):
                 view = view.transpose(argument) if name == "permute" else view.reshape(argument)
             else:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from math import prod
+from random import Random
 
 import numpy as np
 import pytest
@@ -32,13 +33,13 @@ from ptxgen.testing import (
     view_steps,
 )  # fmt: skip
 
-SOME = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-FEW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-SIMPLEST = settings(database=None, deadline=None, phases=[Phase.generate, Phase.shrink], max_examples=400)
+SOME = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SIMPLEST = settings(database=None, deadline=None, phases=[Phase.generate, Phase.shrink], max_examples=250)
 
 
 def simplest(strategy, condition=lambda drawn: True):
-    return find(strategy, condition, settings=SIMPLEST)
+    return find(strategy, condition, settings=SIMPLEST, random=Random(0))
 
 
 def positions(layout):
@@ -119,7 +120,7 @@ def test_a_condition_shrinks_to_the_least_that_meets_it():
     assert simplest(memory_layouts((2, 3)), lambda layout: positions(layout)[3] != (("m", 3),)) == px.Layout(S[(2, 3) : (4, 1)])
     lanes = simplest(register_layouts((2, 3)), lambda layout: any(axis.name == "tx" for axis in layout(1, 1)))
     assert lanes in (px.Layout(S[(2, 3) : (1 @ laneid, 1)]), px.Layout(S[(2, 3) : (3, 1 @ laneid)]))
-    assert str(simplest(view_steps((4, 5)), lambda steps: len(steps.shape) < 2)) in ("x[0, 0:1:1]", "x[0:1, 0]", "x[0, 0:1]", "x.view(20)")
+    assert str(simplest(view_steps((4, 5)), lambda steps: len(steps.shape) < 2)) in ("x[0, 0]", "x[0, 0:1]", "x[0:1, 0]", "x.view(20)")
 
 
 def test_a_swizzle_needs_room():
