@@ -7,13 +7,14 @@ from typing import Any
 
 from ptxgen.instructions.types import Type
 from ptxgen.layouts.layout import Layout
+from ptxgen.solve.frozen import Frozen
 
 __all__ = ["Arrangement"]
 
 _Step = tuple[str, Any]
 
 
-class Arrangement:
+class Arrangement(Frozen):
     """Views of a tile, one after the other. Call it with a tensor, a shared tile or a register tile; each step gives another one.
 
     `on(layout, bits)` applies it to a layout in bits, with the width of its elements: the same steps, to prove what they do. `str()` is the

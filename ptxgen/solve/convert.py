@@ -109,6 +109,9 @@ class ConvertPlan(NamedTuple):
         lines += [f"  dearer: {kind}, cost {cost}" for kind, cost in self.others]
         return "\n".join(lines)
 
+    def __repr__(self) -> str:
+        return str(self)
+
 
 def convert(
     source: Layout | Shard,

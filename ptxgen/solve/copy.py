@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import prod
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,6 +131,9 @@ class CopyPlan(NamedTuple):
         least = -(-prod(self.shape) * self.dtype.bits // 256)
         lines.append(f"  sectors: {self.sectors} of 32 bytes for {least} of data")
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def copy(
@@ -434,7 +438,7 @@ def _plan(
     made: dict[str, Any] = {"shape": layout.shape, "dtype": tile.dtype, "layout": layout, **held}
     parts = tuple(_parts(tile, access, cut, each, logical, direction))
     return CopyPlan(
-        access.opcode, access.bytes, made, parts, scope, tile.shape, tile.dtype, tile.strides, tile.align, threads,
+        access.opcode, access.bytes, MappingProxyType(made), parts, scope, tile.shape, tile.dtype, tile.strides, tile.align, threads,
         prod(cut.repeats), cut.sectors, reasons,
     )  # fmt: skip
 

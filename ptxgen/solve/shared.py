@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
+from types import MappingProxyType
 from typing import Any, NamedTuple, Union
 
 import numpy as np
@@ -125,6 +126,9 @@ class SharedPlan(NamedTuple):
             lines.append(f"  {access.opcode}: {found} wavefronts, {verdict}")
         return "\n".join(lines)
 
+    def __repr__(self) -> str:
+        return str(self)
+
 
 def _counted(pattern: Pattern, places: np.ndarray, access: Access) -> int:
     found = places[pattern.elements]
@@ -208,7 +212,7 @@ def fitted(
 def _plan(
     shape: tuple[int, ...], dtype: Type, accesses: tuple[Access, ...], patterns: list[Pattern], threads: int, found: Placement
 ) -> SharedPlan:
-    tile = {"shape": shape, "dtype": dtype, "layout": found.layout}
+    tile = MappingProxyType({"shape": shape, "dtype": dtype, "layout": found.layout})
     least = tuple(pattern.least for pattern in patterns)
     return SharedPlan(tile, found.words, found.size, accesses, found.wavefronts, least, threads)
 

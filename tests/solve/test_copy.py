@@ -249,6 +249,17 @@ copy of (101, 96) bf16 by 128 threads: 16 bytes an access, 10 a thread
   sectors: 606 of 32 bytes for 606 of data"""
 
 
+def test_a_plan_does_not_change():
+    plan = px.solve.copy((8, 8), px.f32, align=16, threads=16)
+    assert repr(plan) == str(plan)
+    with pytest.raises(AttributeError):
+        plan.opcode = "ld.global.b32"
+    with pytest.raises(TypeError):
+        plan.tile["container"] = None
+    with pytest.raises(AttributeError):
+        plan.parts[0].memory.steps = ()
+
+
 def test_a_runtime_stride_counts_by_its_divisor():
     row = px.dim("row", multiple_of=4)
     plan = px.solve.copy((32, 64), px.f32, align=16, threads=64, strides=(row, 1))
