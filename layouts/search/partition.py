@@ -30,9 +30,10 @@ class Partition(NamedTuple):
     ragged : int or None
         The axis whose last repeat has fewer pieces than threads; its threads are then the slowest, so that the first ones take part.
     sectors : int
-        Sectors of memory that all warps touch together, counted at the first repeat of each part.
+        Sectors of memory that all warps touch together.
     cost : int
-        The sectors, and four for each access of each warp of the block, idle or not: as many as a warp moves at once.
+        What the cut was chosen by: four for each access of each warp of the block, idle or not, as many as a warp moves at once; and the
+        sectors, taken to be as many at each repeat as at the first one.
     """
 
     grid: tuple[int, ...]
@@ -98,8 +99,8 @@ def partition(
         touched = _sectors(cut, steps, width, sector)
         rank = (issued + touched, ragged is not None, *(-count for count in reversed(counts)))
         if found is None or rank < found[0]:
-            found = rank, cut._replace(sectors=touched, cost=issued + touched)
-    return found[1] if found else None
+            found = rank, cut._replace(cost=issued + touched)
+    return found[1]._replace(sectors=_all_sectors(found[1], steps, width, sector)) if found else None
 
 
 def _candidates(grid: tuple[int, ...], threads: int) -> Iterator[tuple[tuple[int, ...], int | None]]:
@@ -122,6 +123,22 @@ def _sectors(found: Partition, steps: Sequence[int], width: int, sector: int) ->
         repeats[found.ragged] = 1  # type: ignore[index]
         total += _touched(found, steps, width, sector, found.tail) * prod(repeats)
     return total
+
+
+def _all_sectors(found: Partition, steps: Sequence[int], width: int, sector: int) -> int:
+    """Different sectors in each access of each warp, over all repeats."""
+    starts: np.ndarray = np.zeros((1, 1), np.int64)
+    inside: np.ndarray = np.ones((1, 1), np.bool_)
+    for axis in found.order:
+        count, extent = found.threads[axis], found.grid[axis]
+        at = np.arange(found.repeats[axis])[:, None, None, None] * count + np.arange(count)  # (repeat, 1, 1, thread) of this axis
+        starts = (starts[:, :, None] + at * steps[axis]).reshape(-1, starts.shape[1] * count)
+        inside = (inside[:, :, None] & (at < extent)).reshape(starts.shape)
+    each = max(1, width // sector)
+    touched = starts[..., None] // sector + np.arange(each)
+    access = np.arange(len(starts))[:, None] * (starts.shape[1] // WARP + 1) + np.arange(starts.shape[1]) // WARP
+    keys = access[..., None] * (int(np.ptp(touched)) + 1) + (touched - touched.min())
+    return len(np.unique(keys[inside]))
 
 
 def _touched(found: Partition, steps: Sequence[int], width: int, sector: int, active: int) -> int:

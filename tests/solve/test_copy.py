@@ -69,6 +69,7 @@ def test_copies_in_the_emulator(shape, dtype, strides, align, threads, opcode):
     kernel(*(view.view(getattr(px, dtype).numpy) for view in views))
     np.testing.assert_array_equal(views[1], views[0])
     np.testing.assert_array_equal(target[gaps], before)
+    assert px.costs.of(kernel).total("sectors", "global", store=False) == plan.sectors
     assemble(kernel.ptx())
 
 
