@@ -12,7 +12,6 @@ A guard often speaks of a sum or a product that may wrap (``i < h * w``), an ind
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
 
 from ptxgen.layouts.expr import Expr, Scalar, Symbol, counterexample, prove_nonnegative
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["proved", "refuted"]
 
-_DEPTH, _GOALS = 5, 100  # facts that one of these proofs takes, and steps of the search for it
-_FACTORS = 6  # values that a goal is multiplied by, singly and in pairs
+_DEPTH, _GOALS = 5, 60  # facts that one of these proofs takes, and steps of the search for it
+_FACTORS = 3, 6  # values that a goal is multiplied by, singly, and in pairs with others
 _CHOICES = 3  # choices between two values that a goal may hold
 _MANY = 16  # facts among which longer proofs and finer counter-examples are not looked for
 
@@ -89,14 +88,19 @@ def _implied(builder: Builder, symbol: Symbol) -> Iterator[Expr]:
 def _by_factors(goal: Expr, known: Sequence[Expr]) -> bool:
     if prove_nonnegative(goal, known, _DEPTH, _GOALS):
         return True
-    counted: dict[Symbol, None] = {}
-    for fact in known:
-        for monomial in fact.terms:
-            if len(monomial) > 1:
-                counted.update(dict.fromkeys(symbol for symbol in monomial if symbol.lo is not None and symbol.lo >= 0))
-    factors = [Expr.of(symbol) for symbol in list(counted)[:_FACTORS]]
-    products = [*factors, *(one * other for one, other in combinations_with_replacement(factors, 2))]
-    return any(prove_nonnegative((goal + 1) * factor - 1, known, _DEPTH, _GOALS) for factor in products)
+    beside: dict[Symbol, None] = {}  # factors of what the goal speaks of, and of anything
+    anywhere: dict[Symbol, None] = {}
+    for monomial in (one for fact in known for one in fact.terms if len(one) > 1):
+        found = [symbol for symbol in monomial if symbol.lo is not None and symbol.lo >= 0]
+        anywhere.update(dict.fromkeys(found))
+        for place, symbol in enumerate(found):
+            if any(other in goal.symbols for other in (*found[:place], *found[place + 1 :])):
+                beside[symbol] = None
+    near, far = ([Expr.of(symbol) for symbol in list(some)[:most]] for some, most in zip((beside, anywhere), _FACTORS))
+    return any(
+        prove_nonnegative((goal + 1) * factor - 1, known, _DEPTH, _GOALS)
+        for factor in (*near, *(one * other for one in near for other in far))
+    )
 
 
 def _with_remainders(builder: Builder, goal: Expr, known: list[Expr]) -> bool:

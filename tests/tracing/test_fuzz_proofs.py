@@ -108,7 +108,7 @@ class Source:
 
 
 @given(st.integers(0, 1 << 32))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_what_is_accepted_stays_inside(seed):
     text = "\n".join(Source(seed).lines) + "\n"
     accepted = []
