@@ -89,11 +89,6 @@ def pushed(swizzle: Swizzle, unit: str, dims: Iterable[Dim], rest: Iterable[Dim]
         low, high = target - (have.bit_length() - 1), source - (have.bit_length() - 1)
         if size <= 1 << high:  # the bit that is read is always 0
             continue
-        if size % (1 << (low + 1)):
-            raise LayoutError(
-                f"{swizzle} leaves the {size} coordinates: it changes bit {low} of them, and {size} is no multiple of {1 << (low + 1)}",
-                legal=_BY_TABLE,
-            )
         bits = []
         for bit in (low, high):
             at = _position_bit(swizzle, bit, places, steps, offset)

@@ -89,7 +89,7 @@ def _gaps(layout: Layout, axis: Axis, digits: list[Digit], extent: int | None) -
     gaps: list[Dim] = []
     reached = 1
     for stride, count, _ in digits:
-        if stride < reached or stride % reached:
+        if stride % reached:
             raise LayoutError(
                 f"{layout!r} has no complement on {axis}: its stride {stride} {_conflict(stride, reached)} {reached} positions that its "
                 "smaller strides make",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import lcm
 from typing import NamedTuple
 
 from ptxgen.layouts.algebra import bitwise
@@ -151,10 +150,11 @@ def _prefix(digits: list[Digit]) -> _Chain:
         if stride > reached:
             break
         skip = reached // stride  # positions below `reached` are made already
-        if reached % stride or extent % skip or extent == skip:
+        count = -(-extent // skip)
+        if reached % stride or count == 1:
             continue
-        parts.append((extent // skip, weight * skip))
-        reached *= extent // skip
+        parts.append((count, weight * skip))
+        reached *= count
     return _Chain(parts, reached)
 
 
@@ -202,9 +202,6 @@ def _nested(layout: Layout, axis: Axis, digits: list[Digit], fresh: int) -> tupl
             fresh *= stride // reached
         parts.append((extent, weight))
         reached = stride * extent
-    while axis is m and (whole := _closed(layout, reached)) > reached:
-        parts.append((whole // reached, fresh))
-        fresh, reached = fresh * (whole // reached), whole
     return _Chain(parts, reached), fresh
 
 
@@ -221,13 +218,6 @@ def _widen(layout: Layout, axis: Axis, parts: list[tuple[int, int]], reached: in
         )
     parts[-1] = (stride // step, weight)
     return stride
-
-
-def _closed(layout: Layout, reached: int) -> int:
-    """The least multiple of so many positions on `m` that the swizzle does not lead out of."""
-    unit = (bits_of(layout.unit) or 1).bit_length() - 1
-    active = [target - unit for target, source in bitwise.pairs_of(layout.swizzle) if 1 << (source - unit) < reached]
-    return lcm(reached, 2 << max(active)) if active else reached
 
 
 def _inverse_of(layout: Layout, wanted: list[Axis], chains: dict[Axis, _Chain], first: int) -> Layout:

@@ -329,6 +329,11 @@ def test_packing_before_bind_is_retyping_after_it():
             "laneid reaches 47 at coordinate (31, 0, 1); a warp has lanes 0..31: write warpid and laneid, or use tx",
         ),
         (
+            lambda: pack(Layout(S[4, 8], offset=3), 2),
+            "can't pack 2 elements of Layout(S[(4, 8) : (8, 1)], offset=3): the offset 3 would put a container at a part of one\n"
+            "  legal: a multiple of 2",
+        ),
+        (
             lambda: pack(registers, 3),
             "can't pack 3 elements of Layout(S[(32, 8) : (1 @ laneid, 1)]): neighbours in the last dimension are 8 at a step "
             "of 1\n  legal: a multiple of 3 neighbours at a step of 1",

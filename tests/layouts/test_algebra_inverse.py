@@ -34,6 +34,7 @@ from ptxgen.layouts import (
     wgid,
     wid_in_wg,
 )
+from ptxgen.layouts.algebra import bitwise
 from tests.layouts.algebra_strategies import SWIZZLES, at, chains, places, wild
 from tests.layouts.strategies import FIELD, packed_table
 
@@ -45,6 +46,22 @@ def position(axes, place):
         key, scale = (tx, axis.scale) if axis.is_thread else (axis, 1)
         found[key] = found.get(key, 0) + value * scale
     return at(found)
+
+
+def lowered(layout):
+    """The layout moved to where its least positions are 0."""
+    table = layout.expand_replicas().table()
+    return layout - int(table.linear.min()) - int(0 if table.thread is None else table.thread.min()) @ tx
+
+
+def turned(drawn):
+    """Nested strides, and the first dimension counted backwards."""
+    layout, _ = drawn
+    if not layout.ndim:
+        return layout
+    first = layout.dims[0]
+    moved = sum((stride * (extent - 1) for extent, stride in first), 0 @ m)
+    return layout._with((tuple((extent, -stride) for extent, stride in first), *layout.dims[1:]), layout.offset + moved)
 
 
 def is_right_inverse(layout, found, axes):
@@ -133,7 +150,7 @@ def test_complements_that_strides_cannot_make_are_refused():
 
 
 @settings(max_examples=100)
-@given(st.one_of(wild(), chains(axes=("m", "tx", "TLane")).map(lambda drawn: drawn[0])))
+@given(st.one_of(wild(), wild().map(lowered), chains(axes=("m", "tx", "TLane")).map(turned)))
 def test_right_inverse(layout):
     try:
         found = right_inverse(layout)
@@ -160,7 +177,7 @@ def test_right_inverse_reaches_as_far_as_the_positions_do(drawn):
 
 
 @settings(max_examples=100)
-@given(st.one_of(wild(), chains(axes=("m", "tx", "TLane")).map(lambda drawn: drawn[0])))
+@given(st.one_of(wild(), wild().map(lowered), chains(axes=("m", "tx", "TLane")).map(turned)))
 def test_left_inverse_leads_every_home_back(layout):
     try:
         found = left_inverse(layout)
@@ -188,6 +205,7 @@ def test_gaps_lead_to_numbers_that_no_element_has(drawn):
     whole = np.full(numbers.shape, -1)
     whole[: table.shape[0], : table.shape[1]] = table
     assert ((numbers == whole) | ((whole == -1) & (numbers >= layout.size))).all()
+    assert np.unique(numbers).size == numbers.size
 
 
 @given(chains(axes=("m", "tx"), gaps=False))
@@ -346,9 +364,23 @@ def test_elements_are_those_with_a_home_there(layout, data):
     assert elements(layout, **named) == expected == elements(layout, {AXES[axis]: value for axis, value in named.items()})
 
 
+@given(st.lists(st.sets(st.tuples(st.integers(0, 2), st.integers(3, 5)), max_size=3), min_size=2, max_size=2), st.booleans())
+def test_xors_behind_one_another(pairs, chained):
+    first, second = (frozenset(one) for one in pairs)
+    if chained:  # what the second reads is what the first changed
+        first = frozenset((target + 3, source + 3) for target, source in first)
+
+    def xored(value, by):
+        return value ^ sum(1 << bit for bit in range(9) if sum(value >> source & 1 for target, source in by if target == bit) % 2)
+
+    both = bitwise.after(second, first)
+    assert all(xored(xored(value, first), second) == xored(value, both) for value in range(512))
+
+
 def test_questions_refused():
     layout = Layout(S[(4, 32) : (0, 1 @ laneid)])
     for build, message in [
+        (lambda: elements(layout, warpid=-1), "there is no warpid -1\n  legal: places from 0"),
         (
             lambda: elements(layout, laneid=32),
             "there is no laneid 32\n  legal: a warp has lanes 0..31: write warpid and laneid, or use tx",
