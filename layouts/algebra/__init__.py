@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ptxgen.layouts import compare, positions, shaping, slicing, units
+from ptxgen.layouts.algebra.arguments import on_layout
 from ptxgen.layouts.algebra.complements import complement
 from ptxgen.layouts.algebra.composition import compose
 from ptxgen.layouts.algebra.division import flat_divide, logical_divide, tile, tiled_divide, zipped_divide
@@ -18,11 +20,11 @@ from ptxgen.layouts.algebra.products import (
     tiled_product,
     zipped_product,
 )
-from ptxgen.layouts.compare import canonical, equal, is_injective
-from ptxgen.layouts.positions import span
-from ptxgen.layouts.shaping import group, permute, reshape, ungroup
-from ptxgen.layouts.slicing import sub
-from ptxgen.layouts.units import in_units
+
+canonical, equal, is_injective = on_layout(compare.canonical), on_layout(compare.equal), on_layout(compare.is_injective)
+span, sub, in_units = on_layout(positions.span), on_layout(slicing.sub), on_layout(units.in_units)
+group, ungroup = on_layout(shaping.group), on_layout(shaping.ungroup)
+permute, reshape = on_layout(shaping.permute), on_layout(shaping.reshape)
 
 __all__ = [
     "alignment",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Union
 
+from ptxgen.layouts.algebra.arguments import on_layout
 from ptxgen.layouts.algebra.digits import Digit, Digits, axis_of, digits_of
 from ptxgen.layouts.axes import Axis, AxisTerm, m, tx
 from ptxgen.layouts.dims import Dim, Dims, coalesce
@@ -15,6 +16,7 @@ from ptxgen.layouts.layout import Layout
 Box = Union[int, Mapping[Axis, int], None]
 
 
+@on_layout
 def complement(layout: Layout, box: Box = None) -> Layout:
     """The layout whose positions, added to those of this one, fill a box exactly once.
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Union
 
 from ptxgen.layouts.algebra import bitwise
+from ptxgen.layouts.algebra.arguments import on_layout
 from ptxgen.layouts.algebra.fit import Misfit, fit
 from ptxgen.layouts.axes import ZERO, Axis, AxisTerm, m
 from ptxgen.layouts.dims import Dim, Dims, coalesce, extent_of, shape_text
@@ -21,6 +22,7 @@ Inner = Union[Layout, Shard, int, None]
 _FITTED = 1 << 16  # elements up to which an awkward composition is tabulated and read back
 
 
+@on_layout
 def compose(outer: Layout, inner: Inner | Sequence[Inner]) -> Layout:
     """`outer` behind `inner`, whose positions are the numbers of outer's elements in row-major order.
 

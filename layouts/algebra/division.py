@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Union
 
+from ptxgen.layouts.algebra.arguments import on_layout
 from ptxgen.layouts.algebra.complements import complement
 from ptxgen.layouts.algebra.composition import Inner, as_inner, compose
 from ptxgen.layouts.dims import shape_text
@@ -16,6 +17,7 @@ from ptxgen.layouts.spec import Shard
 Tiler = Union[Inner, Sequence[Inner]]
 
 
+@on_layout
 def logical_divide(layout: Layout, tiler: Tiler) -> Layout:
     """Each dimension as two: coordinates inside of a tile, and the tile's.
 
@@ -45,6 +47,7 @@ def logical_divide(layout: Layout, tiler: Tiler) -> Layout:
     return compose(layout, inners)
 
 
+@on_layout
 def flat_divide(layout: Layout, tiler: Tiler) -> Layout:
     """As `logical_divide`, all tile coordinates first: shape (*tile0, *tile1, ..., rest0, rest1, ...).
 
@@ -54,6 +57,7 @@ def flat_divide(layout: Layout, tiler: Tiler) -> Layout:
     return divided.permute(*tile, *rest)
 
 
+@on_layout
 def zipped_divide(layout: Layout, tiler: Tiler) -> Layout:
     """As `flat_divide`, with two dimensions: inside of the tile, and the tiles. Shape (size of the tile, number of tiles).
 
@@ -63,6 +67,7 @@ def zipped_divide(layout: Layout, tiler: Tiler) -> Layout:
     return _grouped(_grouped(divided.permute(*tile, *rest), len(tile), len(rest)), 0, len(tile))
 
 
+@on_layout
 def tiled_divide(layout: Layout, tiler: Tiler) -> Layout:
     """As `flat_divide`, the inside of the tile as one dimension: shape (size of the tile, rest0, rest1, ...).
 
@@ -72,6 +77,7 @@ def tiled_divide(layout: Layout, tiler: Tiler) -> Layout:
     return _grouped(divided.permute(*tile, *rest), 0, len(tile))
 
 
+@on_layout
 def tile(layout: Layout, *shape: int | None) -> Layout:
     """Tiles of neighbours in the order of this library, repeats before atoms: shape (rest0, rest1, ..., tile0, tile1, ...).
 

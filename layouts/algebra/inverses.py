@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ptxgen.layouts.algebra import bitwise
+from ptxgen.layouts.algebra.arguments import on_layout
 from ptxgen.layouts.algebra.digits import Axes, Digit, axes_wanted, digits_of, lying_at_zero
 from ptxgen.layouts.axes import Axis, AxisTerm, m, tx
 from ptxgen.layouts.compare import displacements, is_injective
@@ -21,6 +22,7 @@ class _Chain(NamedTuple):
     reached: int
 
 
+@on_layout
 def right_inverse(layout: Layout, axes: Axes = None) -> Layout:
     """The layout from positions to the numbers of elements that are there.
 
@@ -55,6 +57,7 @@ def right_inverse(layout: Layout, axes: Axes = None) -> Layout:
     return _inverse_of(layout, wanted, chains, digits.first)
 
 
+@on_layout
 def left_inverse(layout: Layout, axes: Axes = None) -> Layout:
     """The layout from positions back to the number of the element that a layout put there.
 
@@ -93,6 +96,7 @@ def left_inverse(layout: Layout, axes: Axes = None) -> Layout:
     return _inverse_of(layout, wanted, chains, digits.first)
 
 
+@on_layout
 def inverse(layout: Layout, axes: Axes = None) -> Layout:
     """The layout that is both inverses: from each position of a box to the number of its element.
 

@@ -7,6 +7,7 @@ from typing import Union
 
 import numpy as np
 
+from ptxgen.layouts.algebra.arguments import on_layout
 from ptxgen.layouts.algebra.digits import Axes, axes_wanted, axis_of
 from ptxgen.layouts.axes import Axis, m
 from ptxgen.layouts.dims import shape_text
@@ -17,6 +18,7 @@ from ptxgen.layouts.layout import Layout
 At = Mapping[Union[Axis, str], int]
 
 
+@on_layout
 def coordinate(layout: Layout, number: int) -> tuple[int, ...]:
     """The coordinates of an element by its row-major number.
 
@@ -33,6 +35,7 @@ def coordinate(layout: Layout, number: int) -> tuple[int, ...]:
     return tuple(int(place) for place in np.unravel_index(number, layout.shape))
 
 
+@on_layout
 def elements(layout: Layout, at: At | None = None, **named: int) -> list[tuple[int, ...]]:
     """The coordinates of all elements with a home at the given places; axes not named may be anywhere.
 
@@ -62,6 +65,7 @@ def elements(layout: Layout, at: At | None = None, **named: int) -> list[tuple[i
     return [tuple(row) for row in np.argwhere(found).tolist()]
 
 
+@on_layout
 def element_table(layout: Layout, axes: Axes = None) -> np.ndarray:
     """The row-major number of the element at each position, -1 where there is none: an inverse of any injective layout.
 

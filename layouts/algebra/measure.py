@@ -6,6 +6,7 @@ from math import gcd
 
 import numpy as np
 
+from ptxgen.layouts.algebra.arguments import on_layout
 from ptxgen.layouts.axes import ZERO, AxisTerm, m
 from ptxgen.layouts.compare import components, count_positions
 from ptxgen.layouts.dims import coalesce
@@ -15,6 +16,7 @@ from ptxgen.layouts.layout import Layout
 from ptxgen.layouts.units import ELEMENT
 
 
+@on_layout
 def image_size(layout: Layout) -> int:
     """The number of different positions that elements have, replicas included.
 
@@ -28,6 +30,7 @@ def image_size(layout: Layout) -> int:
     return count_positions(layout)
 
 
+@on_layout
 def contiguous_run(layout: Layout, step: int = 1) -> int:
     """The longest run: the greatest n such that elements k*n .. k*n + n - 1, row-major, follow one another for every k.
 
@@ -72,6 +75,7 @@ def _static(layout: Layout, extent: object) -> int:
     )
 
 
+@on_layout
 def alignment(layout: Layout, run: int = 1) -> int:
     """The greatest alignment: the greatest n that divides the positions on `m` at which runs of elements begin.
 

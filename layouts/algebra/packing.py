@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ptxgen.layouts.algebra.arguments import on_layout
 from ptxgen.layouts.axes import ZERO, AxisTerm, m
 from ptxgen.layouts.dims import Dims, coalesce, shape_text
 from ptxgen.layouts.errors import LayoutError
@@ -13,6 +14,7 @@ from ptxgen.layouts.spec import as_extent
 from ptxgen.layouts.units import ELEMENT
 
 
+@on_layout
 def broadcast(layout: Layout, *shape: int) -> Layout:
     """A larger shape in which dimensions of extent 1, and new leading ones, repeat the same elements.
 
@@ -40,6 +42,7 @@ def broadcast(layout: Layout, *shape: int) -> Layout:
     return layout._with(tuple(dims))
 
 
+@on_layout
 def pack(layout: Layout, count: int) -> Layout:
     """`count` neighbours in one container: the layout of the containers, whose positions on `m` count containers.
 
@@ -78,6 +81,7 @@ def pack(layout: Layout, count: int) -> Layout:
     return _rescaled(layout, (*outer, shrunk), lambda value: _divided(value, number))
 
 
+@on_layout
 def unpack(layout: Layout, count: int) -> Layout:
     """Each element as `count` parts: the last dimension grows, and positions on `m` count parts.
 

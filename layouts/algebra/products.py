@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Union
 
+from ptxgen.layouts.algebra.arguments import on_layout
 from ptxgen.layouts.algebra.complements import gaps_along
 from ptxgen.layouts.algebra.composition import as_inner, compose
 from ptxgen.layouts.axes import m
@@ -21,6 +22,7 @@ _THEN = "the sum of layouts without swizzles, swizzled then"
 Copies = Union[Layout, Shard, int, Sequence[int]]
 
 
+@on_layout
 def logical_product(layout: Layout, copies: Copies) -> Layout:
     """Copies of a layout side by side on `m`, the first where the layout is: shape (*layout, *copies).
 
@@ -50,6 +52,7 @@ def logical_product(layout: Layout, copies: Copies) -> Layout:
     return layout._with((*layout.dims, *moved.dims))
 
 
+@on_layout
 def zipped_product(layout: Layout, copies: Copies) -> Layout:
     """As `logical_product`, with two dimensions: (elements of the layout, copies).
 
@@ -58,6 +61,7 @@ def zipped_product(layout: Layout, copies: Copies) -> Layout:
     return _merged(logical_product(layout, copies), layout.ndim, both=True)
 
 
+@on_layout
 def tiled_product(layout: Layout, copies: Copies) -> Layout:
     """As `logical_product`, the layout as one dimension: shape (elements of the layout, *copies).
 
@@ -66,6 +70,7 @@ def tiled_product(layout: Layout, copies: Copies) -> Layout:
     return _merged(logical_product(layout, copies), layout.ndim, both=False)
 
 
+@on_layout
 def blocked_product(layout: Layout, copies: Copies) -> Layout:
     """Copies as blocks: dimension i runs through the layout's dimension i within the copies' dimension i.
 
@@ -80,6 +85,7 @@ def blocked_product(layout: Layout, copies: Copies) -> Layout:
     return _interleaved(layout, copies, lambda own, copy: (*copy, *own))
 
 
+@on_layout
 def raked_product(layout: Layout, copies: Copies) -> Layout:
     """Copies interleaved: dimension i runs through the copies' dimension i within the layout's dimension i.
 
@@ -88,6 +94,7 @@ def raked_product(layout: Layout, copies: Copies) -> Layout:
     return _interleaved(layout, copies, lambda own, copy: (*own, *copy))
 
 
+@on_layout
 def tile_to_shape(layout: Layout, shape: Sequence[int], order: Sequence[int] | None = None) -> Layout:
     """A larger shape in blocks of a layout: `blocked_product` with as many copies as fill it.
 
@@ -124,6 +131,7 @@ def tile_to_shape(layout: Layout, shape: Sequence[int], order: Sequence[int] | N
     return blocked_product(layout, Layout._of(tuple(numbers[places.index(place)] for place in range(layout.ndim))))
 
 
+@on_layout
 def direct_sum(first: Layout, second: Layout | Shard) -> Layout:
     """The coordinates of both, the positions added: shape (*first, *second).
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ptxgen.layouts import Layout, LayoutError, S, Symbol, compose, tx
+from ptxgen.layouts import Layout, LayoutError, S, Symbol, complement, compose, image_size, inverse, reshape, span, tile, tx
 from tests.layouts.algebra_strategies import SWIZZLES, homes, inners, wild
 from tests.layouts.strategies import packed_table
 from tests.layouts.test_operations import _is_strided
@@ -154,3 +154,12 @@ def test_compositions_refused_and_why():
     assert compose(outer, (2, None)) == Layout(S[(2, 6) : (10, 1)]) == outer.compose((Layout(S[2]), S[6]))
     # Crossing an extent is no matter where the positions happen to go on.
     assert compose(outer, Layout(S[(2, 2) : (2, 1)], offset=4)) == Layout(S[(2, 2) : (6, 1)], offset=4)
+
+
+def test_a_shard_is_a_layout_and_nothing_else_is():
+    assert complement(S[4:2], 24) == complement(Layout(S[4:2]), 24) and compose(outer=S[8], inner=S[2:4]) == Layout(S[2:4])
+    assert reshape(S[8], 2, 4) == Layout(S[2, 4]) and image_size(S[(4, 2) : (0, 1)]) == 2
+    for question in (image_size, inverse, span, lambda value: tile(value, 2)):
+        with pytest.raises(LayoutError) as error:
+            question("x")
+        assert str(error.value) == "a layout is built from S[extents : strides], not from 'x'"
