@@ -21,10 +21,11 @@ from ptxgen.tracing.ranges import fits
 if TYPE_CHECKING:
     from ptxgen.tracing.builder import Builder
 
-__all__ = ["proved", "refuted"]
+__all__ = ["doubtful", "proved", "refuted"]
 
 _DEPTH, _GOALS = 5, 60  # facts that one of these proofs takes, and steps of the search for it
-_FACTORS = 3, 6  # values that a goal is multiplied by, singly, and in pairs with others
+_FACTORS = 5, 5  # values that a goal is multiplied by, singly, and in pairs with others
+_REMAINDERS = 3  # of what a goal is computed from
 _CHOICES = 3  # choices between two values that a goal may hold
 _MANY = 16  # facts among which longer proofs and finer counter-examples are not looked for
 
@@ -104,14 +105,23 @@ def _by_factors(goal: Expr, known: Sequence[Expr]) -> bool:
 
 
 def _with_remainders(builder: Builder, goal: Expr, known: list[Expr]) -> bool:
-    """The same with what holds for the goal's remainders once their divisors are known not to be 0."""
+    """The same with what holds for remainders, once their divisors are known not to be 0."""
     added = []
-    for symbol in goal.symbols:
-        if symbol in builder.remainders:
-            dividend, divisor = builder.remainders[symbol]
-            if _by_factors(divisor - 1, known):
-                added += [divisor - 1 - Expr.of(symbol), dividend - Expr.of(symbol)]
+    spoken = {symbol for fact in (goal, *known) for symbol in fact.symbols}
+    for symbol in [one for one in builder.remainders if one in spoken][:_REMAINDERS]:
+        dividend, divisor = builder.remainders[symbol]
+        if _by_factors(divisor - 1, known):
+            added += [divisor - 1 - Expr.of(symbol), dividend - Expr.of(symbol)]
     return bool(added) and _by_factors(goal, [*known, *added])
+
+
+def doubtful(builder: Builder, goal: Expr) -> Expr | None:
+    """A product that may wrap and by which what the goal speaks of was divided, or one that is near: a proof would need it exactly."""
+    known = _around(builder, goal, builder.facts())
+    divided = {symbol for fact in known for one in fact.terms if len(one) > 1 and set(one) & set(goal.symbols) for symbol in one}
+    products = {symbol: exact for symbol, exact in builder.wrapping.items() if any(len(one) > 1 for one in exact.terms)}
+    reached = {symbol for fact in known for symbol in fact.symbols}
+    return next((products[symbol] for some in (divided, reached) for symbol in products if symbol in some), None)
 
 
 def refuted(builder: Builder, goal: Expr, facts: Sequence[Expr]) -> dict[Symbol, int]:

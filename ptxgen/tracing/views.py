@@ -17,7 +17,7 @@ from ptxgen.layouts.expr import Expr, Scalar, Symbol, counterexample
 from ptxgen.layouts.layout import Layout
 from ptxgen.tracing.builder import Builder, Value, active, register_class
 from ptxgen.tracing.extents import made_divisible, parted, rearranged, reshaped
-from ptxgen.tracing.inside import proved, refuted
+from ptxgen.tracing.inside import doubtful, proved, refuted
 from ptxgen.tracing.literals import bounds
 from ptxgen.tracing.operatorless import operatorless
 from ptxgen.tracing.provenance import Where, here
@@ -449,12 +449,15 @@ class View:
             )  # fmt: skip
         found = self._in_a_thread(goal) or refuted(self.builder, goal, [*facts, *launched]) or refuted(self.builder, goal, facts)
         shown = ", ".join(f"{symbol.name} = {value}" for symbol, value in found.items())
+        product = None if shown else doubtful(self.builder, goal)
+        unknown = f"{product} may wrap, and nothing else bounds it" if product is not None else "nothing known here bounds it"
+        dims = "; or dims whose products fit: px.dim(name, max=...)" if product is not None else ""
         guard = f"with px.if_({start} >= 0): ..." if rule == "at least 0" else f"with px.if_({end} < {extent}): ..."
         return TraceError(
             f"{index} is not proved to be {rule}",
             where=here(),
-            why=f"it leaves the tensor for {shown}" if shown else "nothing known here bounds it",
-            legal=f"guard it: {guard}; or make the extents divide",
+            why=f"it leaves the tensor for {shown}" if shown else unknown,
+            legal=f"guard it: {guard}; or make the extents divide{dims}",
         )
 
     def _in_a_thread(self, goal: Expr) -> dict[Symbol, int]:

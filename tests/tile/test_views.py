@@ -159,6 +159,27 @@ def test_a_remainder_by_what_may_be_0_is_refused() -> None:
     assert "ld.global.f32" in guarded.ptx()
 
 
+def test_a_divisor_that_may_have_wrapped_is_refused() -> None:
+    """``h * w`` may be small where both are large: then the quotient by it is large, though the guard holds."""
+
+    def kernel_of(h: Any, w: Any) -> Any:
+        @px.kernel(grid=lambda d, h, w: px.cdiv(d * h * w, 64), block=64)
+        def kernel(x: px.Tensor((d, h, w), f32)):  # type: ignore[valid-type]
+            i = px.ctaid.x * 64 + px.tid.x
+            with px.if_(i < d * h * w):
+                plane = i // (h * w)
+                load(x[plane, i % (h * w) // w, i % w])
+
+        return kernel
+
+    assert refusal(kernel_of(h, w)) == (
+        "index plane of axis 0 of x[d, h, w] f32 in .global is not proved to be below d\n"
+        "  why: h*w may wrap, and nothing else bounds it\n"
+        "  legal: guard it: with px.if_(plane < d): ...; or make the extents divide; or dims whose products fit: px.dim(name, max=...)"
+    )
+    assert "ld.global.f32" in kernel_of(px.dim("h", max=1 << 12), px.dim("w", max=1 << 12)).ptx()
+
+
 def test_a_difference_in_a_guard_that_may_wrap_is_refused() -> None:
     @px.kernel(grid=1, block=128)
     def kernel(x: px.Tensor((n,), f32)):  # type: ignore[valid-type]
