@@ -124,7 +124,7 @@ def row_wavefronts(addresses: Any, *, width: int = 16, active: Any = None, banks
 def copy_wavefronts(source: Any, target: Any, width: int, *, active: Any = None, banks: Banks = SHARED) -> Counts:
     """Wavefronts of copies from cached memory to shared memory, `cp.async.ca`: in each phase those of the side with more conflicts.
 
-    The cache lies in the same banks, line by line.
+    The cache lies in the same banks, line by line. What is read goes to one lane alone, so that lanes that read one word conflict too.
 
     Parameters
     ----------
@@ -140,7 +140,9 @@ def copy_wavefronts(source: Any, target: Any, width: int, *, active: Any = None,
     read, active = checked_lanes(source, width, active)
     written, _ = checked_lanes(target, width, active)
     lanes = max(1, min(WARP, banks.span // width))
-    found: Counts = np.maximum(*(_phases(side, active, width, lanes, banks) for side in (read, written))).sum(axis=-1)
+    # Rows of their own make every lane's words different, and leave them in their banks.
+    alone = read % banks.span + banks.span * np.arange(WARP)
+    found: Counts = np.maximum(*(_phases(side, active, width, lanes, banks) for side in (alone, written))).sum(axis=-1)
     return found
 
 

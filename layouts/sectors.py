@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ptxgen.layouts.banks import checked_lanes
 
-__all__ = ["SECTOR", "ideal_sectors", "sectors"]
+__all__ = ["SECTOR", "copied_sectors", "ideal_sectors", "sectors"]
 
 SECTOR = 32
 """Bytes of a sector."""
@@ -49,6 +49,26 @@ def sectors(addresses: Any, width: int, *, active: Any = None, size: int = SECTO
     if width > size:
         first = np.where(first[..., None] < 0, -1, first[..., None] + np.arange(width // size)).reshape(*first.shape[:-1], -1)
     return _different(first)
+
+
+def copied_sectors(source: Any, target: Any, width: int, *, active: Any = None, size: int = SECTOR) -> Counts:
+    """Transfers of copies that pass by the cache, `cp.async.cg`: different pairs of a sector that is read and one that is written.
+
+    Parameters
+    ----------
+    source, target : int array of shape (..., 32)
+        Byte addresses of what each lane reads and writes.
+    width, active, size
+        As for `sectors`, and so are the errors; `width` is at most `size`.
+
+    Returns
+    -------
+    int64 array of shape (...)
+    """
+    read, on = checked_lanes(source, width, active)
+    written, _ = checked_lanes(target, width, active)
+    span = int(written.max(initial=0)) // size + 1
+    return _different(np.where(on, read // size * span + written // size, -1))
 
 
 def ideal_sectors(addresses: Any, width: int, *, active: Any = None, size: int = SECTOR) -> Counts:

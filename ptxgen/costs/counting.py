@@ -14,7 +14,7 @@ from ptxgen.emulator.memory import FIRST
 from ptxgen.instructions.registry import Match
 from ptxgen.instructions.types import TYPES
 from ptxgen.layouts.banks import SHARED, WARP, collision, copy_wavefronts, ideal_wavefronts, row_wavefronts, wavefronts
-from ptxgen.layouts.sectors import ideal_sectors, sectors
+from ptxgen.layouts.sectors import copied_sectors, ideal_sectors, sectors
 
 __all__ = ["Boxes", "counted"]
 
@@ -35,13 +35,13 @@ _MATRIX_ROWS = {".m8n8": 8, ".m16n16": 16, ".m8n16": 8, ".m16n8": 8}
 class _Reach(NamedTuple):
     """What one operand of a form reaches: `width` bytes a lane, or a row of `width` bytes by each of the first `rows` lanes.
 
-    `source` is the operand from which a copy comes through the cache, whose banks it meets as well.
+    `other` is the other side of a copy, on which the counts depend as well.
     """
 
     width: int
     rows: int = 0
     note: str = ""
-    source: str = ""
+    other: str = ""
 
 
 def counted(executed: Iterable[Executed], boxes: Boxes) -> tuple[list[Cost], int]:
@@ -112,34 +112,37 @@ def _access(group: list[Executed], name: str, boxes: Boxes) -> list[Access]:
     access = Access(name, space, store, requests, size, note=unknown)
     if unknown not in ("", _ATOMIC):
         return [access]
-    sources = [one.places[reach.source] for one in group] if reach.source else []
-    if any(one.addresses is None for one in sources):
+    others = [one.places[reach.other] for one in group] if reach.other else []
+    if any(one.addresses is None for one in others):
         return [access._replace(note=_FROM_MEMORY)]
-    return [_counts(access, reach, places, sources, active)]
+    return [_counts(access, reach, places, others, active)]
 
 
-def _addresses(places: list[Place], space: str) -> NDArray[np.int64]:
-    first = FIRST["shared"] if space == "shared" else 0
-    return np.stack([_warps(one.addresses) - first for one in places if one.addresses is not None])
+def _addresses(places: list[Place]) -> NDArray[np.int64]:
+    """Of each instruction's warps, from the first byte of shared memory or of all memory: (instructions, warps, 32)."""
+    first = [FIRST["shared"] if one.space == "shared" else 0 for one in places]
+    return np.stack([_warps(one.addresses) - start for one, start in zip(places, first) if one.addresses is not None])
 
 
-def _counts(access: Access, reach: _Reach, places: list[Place], sources: list[Place], active: NDArray[np.bool_]) -> Access:
+def _counts(access: Access, reach: _Reach, places: list[Place], others: list[Place], active: NDArray[np.bool_]) -> Access:
     """The counts of accesses whose addresses are known: one row of lanes for each instruction of each warp."""
     busy = active.any(axis=-1)
-    lanes, on = _addresses(places, access.space)[busy], active[busy]
+    lanes, on = _addresses(places)[busy], active[busy]
+    far = _addresses(others)[busy] if others else None
     if reach.rows:
         on = on & (np.arange(WARP) < reach.rows)
-    access = access._replace(note=next((one.assumed for one in (*places, *sources) if one.assumed), access.note))
+    access = access._replace(note=next((one.assumed for one in (*places, *others) if one.assumed), access.note))
     if access.space == "global":
-        found, ideal = (int(count(lanes, reach.width, active=on).sum()) for count in (sectors, ideal_sectors))
-        return access._replace(sectors=found, ideal_sectors=ideal)
+        found = sectors(lanes, reach.width, active=on) if far is None else copied_sectors(lanes, far, reach.width, active=on)
+        ideal = ideal_sectors(lanes, reach.width, active=on)
+        return access._replace(sectors=int(found.sum()), ideal_sectors=int(ideal.sum()))
     if reach.note:
         return access
     if reach.rows:
         each = row_wavefronts(lanes[:, : reach.rows], width=reach.width, active=on[:, : reach.rows])
         least = -(-on.sum(axis=-1) * reach.width // SHARED.span)
-    elif sources:
-        each = copy_wavefronts(_addresses(sources, "global")[busy], lanes, reach.width, active=on)
+    elif far is not None:
+        each = copy_wavefronts(far, lanes, reach.width, active=on)
         least = ideal_wavefronts(lanes, reach.width, active=on, packed=False)
     else:
         each, least = (count(lanes, reach.width, active=on, packed=not access.store) for count in (wavefronts, ideal_wavefronts))
@@ -186,10 +189,11 @@ def _reach(match: Match, name: str, one: Executed) -> _Reach | None:
 
 
 def _copy(match: Match, name: str, size: int) -> _Reach:
-    """An operand of cp.async: ``.ca`` reads the cache and writes shared memory in one pass, ``.cg`` leaves the writing to the cache."""
+    """An operand of cp.async: ``.ca`` reads the cache and writes shared memory in one pass, ``.cg`` passes by the cache, by sectors."""
+    cached = "ca" in match.opcode.split(".")
     if name == "src":
-        return _Reach(size)
-    return _Reach(size, source="src") if "ca" in match.opcode.split(".") else _Reach(size, note=_PAST)
+        return _Reach(size) if cached else _Reach(size, other="dst")
+    return _Reach(size, other="src") if cached else _Reach(size, note=_PAST)
 
 
 def _bytes(match: Match, name: str) -> int:
