@@ -1,5 +1,6 @@
 """What questions about layouts cost: the solver's calls on the examples of docs/solver.md, in milliseconds of one call; and the tile
-engine's exact checks of operands, in milliseconds of CPU time with its caches empty and layouts that nobody has seen.
+engine's exact checks of operands, in milliseconds of CPU time with its caches empty and layouts that nobody has seen. Beside them what
+they may cost, and what TIRx 0.1.0a4 takes for the same question on the same kind of machine (2 cores, Python 3.11), measured on 2026-11-30.
 
 python -m benchmarks.layouts [--out benchmarks/results/layouts.json]
 """
@@ -13,7 +14,14 @@ from typing import Any
 import ptxgen as px
 from benchmarks.figures import report
 from benchmarks.trace import seconds
-from ptxgen import S, b16, b32, bf16, f32, laneid, tid_in_wg, tx
+from ptxgen import S, b16, b32, bf16, f32, laneid, tid_in_wg, tx, wgid, wid_in_wg
+
+MATRIX, WALK = "matrix operand 128 x 256 bf16, B128, ms", "its descriptors' hardware walk, ms"
+FRAGMENTS, COPY, MILLION = "apply ldmatrix 64 x 64, B128, ms", "apply tensor copy 256 x 64, B128, ms", "a layout of 2^20 coordinates, ms"
+GOALS = {MATRIX: 5, WALK: 5, FRAGMENTS: 5, COPY: 2, MILLION: 20}
+SEARCH = 100
+"""Milliseconds that a call of the solver may take."""
+TIRX = {MATRIX: "10,000 to 13,000 for one tcgen05.mma", FRAGMENTS: "640", COPY: "5,200"}
 
 BOX = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
@@ -138,20 +146,39 @@ def box_of_a_tensor() -> float:
     return within(1, "sm_90a", body)
 
 
+def evaluation() -> float:
+    """The positions and threads of 1024 x 1024 elements, under a swizzle and on several axes."""
+    shard = S[(1024, (4, 2, 128)) : (128, (1 @ wid_in_wg, 1 @ wgid, 1))]
+    layout = px.Layout(shard, swizzle=px.Swizzle.B128).bind(16)
+
+    def positions() -> None:
+        table = layout.table()
+        assert table.m.size == table.thread.size == 1 << 20  # type: ignore[union-attr]
+
+    return timed(positions)
+
+
 def engine() -> dict[str, Callable[[], float]]:
-    """Exact checks of operands, by what is checked."""
+    """Exact checks of operands, and where all elements of a layout are, by what is asked."""
     return {
-        "matrix operand 128 x 256 bf16, B128": matrix_operand,
-        "its descriptors' hardware walk": hardware_walk,
-        "apply ldmatrix 64 x 64, B128": rows_of_matrices,
-        "apply tensor copy 256 x 64, B128": box_of_a_tensor,
+        MATRIX: matrix_operand,
+        WALK: hardware_walk,
+        FRAGMENTS: rows_of_matrices,
+        COPY: box_of_a_tensor,
+        MILLION: evaluation,
     }
 
 
 def measure() -> Mapping[str, float | None]:
     solved = {f"{name}, ms": 1e3 * seconds(call, rounds=9) for name, call in solver().items()}
-    return {**solved, **{f"{name}, ms": 1e3 * cold(call) for name, call in engine().items()}}
+    return {**solved, **{name: 1e3 * cold(call) for name, call in engine().items()}}
+
+
+def beside(name: str) -> str:
+    """What a figure stands beside: at most so much, and TIRx's."""
+    peer = f"; TIRx {TIRX[name]}" if name in TIRX else ""
+    return f"at most {GOALS.get(name, SEARCH)}{peer}"
 
 
 if __name__ == "__main__":
-    raise SystemExit(report(__doc__, measure))
+    raise SystemExit(report(__doc__, measure, beside))
