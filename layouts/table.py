@@ -109,7 +109,8 @@ class Table:
 def unbound_swizzle(swizzle: Swizzle) -> str:
     """Why a swizzled layout has no positions before `bind`."""
     return (
-        f"{swizzle} permutes bytes, and this layout still counts elements: call .bind(bits_per_element) before asking for positions"
+        f"{swizzle} permutes bytes, and this layout still counts elements: call .bind(bits_per_element) before asking for positions, "
+        "which are bits then, and .in_units(...) for others"
     )
 
 

@@ -105,7 +105,10 @@ class ConvertPlan(NamedTuple):
         lines += [f"  from: {self.source!r}", f"  to: {self.destination!r}"]
         if self.route is not None:
             lines += [f"  {line}" for line in str(self.route.plan).splitlines()]
-        lines += [f"  {step}" for step in self.steps]
+        most = len(self.steps) if len(self.steps) <= _PRINTED else _PRINTED // 2
+        lines += [f"  {step}" for step in self.steps[:most]]
+        if most < len(self.steps):
+            lines.append(f"  ... {len(self.steps) - most} more: plan.steps")
         lines += [f"  dearer: {kind}, cost {cost}" for kind, cost in self.others]
         return "\n".join(lines)
 
@@ -180,6 +183,9 @@ def convert(
 
 _FEW = 16
 """Instructions of a program that is searched for before a way through shared memory."""
+
+_PRINTED = 64
+"""Instructions of a plan that are all printed; of more, the first half as many are."""
 
 
 def _least(ways: Sequence[tuple[Any, ...]]) -> int | None:

@@ -416,10 +416,12 @@ def _impossible(
         sentences, meets = [f"elements of {tile.dtype.bits} bits lie whole in a word"], np.zeros((1, 1), np.bool_)
     conflict = smallest_conflict(meets)
     known = ", ".join(sorted({f"{one.bytes} ({spelled(one.match.targets)})" for one in accesses}, key=lambda text: int(text.split()[0])))
+    legal = f"bytes that the instruction moves: {known}" if known else "elements whose bits divide 8, 16, 32 or 64"
+    if whole and accesses and len(sentences) - 1 in conflict:
+        legal = "as many threads as divide the accesses, or whole=False, where some are idle"
     return Impossible(
-        f"no access copies a tile of shape {tile.shape} of {tile.dtype.name} so", [sentences[at] for at in conflict],
-        legal=f"bytes that the instruction moves: {known}" if known else "elements whose bits divide 8, 16, 32 or 64",
-    )  # fmt: skip
+        f"no access copies a tile of shape {tile.shape} of {tile.dtype.name} so", [sentences[at] for at in conflict], legal=legal
+    )
 
 
 # ---- the plan --------------------------------------------------------------------------------------------------------

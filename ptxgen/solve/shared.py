@@ -158,7 +158,7 @@ def shared(
     shape : int or tuple of int
     dtype : Type
     accesses : sequence of Access
-        All instructions that write or read the tile; tuples are made into `Access`.
+        All instructions that write or read the tile; tuples, and opcodes alone, are made into `Access`.
     threads : int
         Threads of the block (or of the scope), of which the leading axes of the views are made.
     exact : bool
@@ -182,7 +182,7 @@ def shared(
         raise LayoutError("the accesses are a list of opcodes with their views", legal="[px.solve.Access(opcode, view), ...]")
     if not isinstance(dtype, Type):
         raise LayoutError(f"{dtype!r} is no element type", legal="px.bf16, px.f32, ...")
-    made = tuple(one if isinstance(one, Access) else Access(*one) for one in accesses)
+    made = tuple(one if isinstance(one, Access) else Access(*((one,) if isinstance(one, str) else one)) for one in accesses)
     patterns = [_pattern(one, extents, dtype, threads) for one in made]
     found = place(extents, dtype.bits, patterns, exact=exact, limit=limit)
     if isinstance(found, Unplaced):
@@ -230,9 +230,12 @@ def _impossible(
     if exact:
         sentences += [f"{access.opcode} has no bank conflicts" for access in accesses]
     sentences.append(f"the tile takes at most {limit} bytes")
+    legal = "an access that is narrower or along another axis, or two tiles"
+    if [sentences[at] for at in found.demands] == sentences[-1:]:
+        legal = f"the {-(-prod(shape) * dtype.bits // 8)} bytes of its elements, or more"
     return Impossible(
         f"no layout of a shared tile of shape {shape} of {dtype.name} serves all accesses", [sentences[at] for at in found.demands],
-        legal="an access that is narrower or along another axis, or two tiles",
+        legal=legal,
     )  # fmt: skip
 
 

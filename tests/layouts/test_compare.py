@@ -132,7 +132,7 @@ def test_a_byte_swizzle_never_meets_element_positions():
     layout = Layout(S[8, 64], swizzle=Swizzle.B128)
     message = (
         "Swizzle(3, 4, 3) permutes bytes, and this layout still counts elements: "
-        "call .bind(bits_per_element) before asking for positions"
+        "call .bind(bits_per_element) before asking for positions, which are bits then, and .in_units(...) for others"
     )
     for question in (lambda: layout(1, 0), lambda: layout.table().m, lambda: layout.coordinates(4), layout.span):
         with pytest.raises(LayoutError) as error:

@@ -300,3 +300,11 @@ def test_gathers_bring_every_unit(random):
         for lane, unit in itertools.product(range(32), range(2)):
             brought = [(int(one.lanes[lane]), one.word, int(one.picks[lane, unit])) for one in streams if one.picks[lane, unit] >= 0]
             assert brought == ([tuple(want[lane, word, unit])] if want[lane, word, unit, 0] >= 0 else [])
+
+
+def test_of_many_instructions_the_first_are_printed():
+    plan = px.solve.convert(px.Layout(S[(32, 2) : (1 @ laneid, 1)]), px.Layout(S[(32, 2) : (2, 1)]), px.f32)
+    lines = str(plan).splitlines()
+    assert len(plan.steps) > 64
+    assert lines[3 + 32] == f"  ... {len(plan.steps) - 32} more: plan.steps"
+    assert [line.strip() for line in lines[3 : 3 + 32]] == [str(step) for step in plan.steps[:32]]

@@ -237,6 +237,13 @@ def test_an_impossible_copy_in_words():
     )
 
 
+def test_threads_that_must_not_be_idle_say_what_would_do():
+    with pytest.raises(px.Impossible) as caught:
+        px.solve.copy((100, 37), px.f32, align=16, threads=128, whole=True)
+    assert caught.value.demands == ("all 128 threads take part in every access to 3700 elements",)
+    assert caught.value.legal == "as many threads as divide the accesses, or whole=False, where some are idle"
+
+
 def test_a_plan_in_words():
     plan = px.solve.copy((101, 96), px.bf16, align=16, threads=128, qualifiers=".nc")
     assert str(plan) == """\

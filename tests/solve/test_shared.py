@@ -280,3 +280,17 @@ def test_the_probe_sees_what_numpy_sees():
     np.testing.assert_array_equal(probe.permute(1, 0).view(px.b32).elements, numbers.T.reshape(8, 6, 2))
     with pytest.raises(px.LayoutError, match="can't be seen"):
         probe.view(px.b8)
+
+
+def test_a_limit_below_the_tile_itself_says_what_it_takes():
+    with pytest.raises(px.Impossible) as caught:
+        px.solve.shared((64, 64), px.bf16, [ROWS], threads=128, limit=8000)
+    assert caught.value.demands == ("the tile takes at most 8000 bytes",)
+    assert caught.value.legal == "the 8192 bytes of its elements, or more"
+
+
+def test_accesses_that_are_no_list_and_types_that_are_names():
+    with pytest.raises(px.LayoutError, match="the accesses are a list of opcodes with their views"):
+        px.solve.shared((64, 64), px.bf16, ROWS, threads=128)
+    with pytest.raises(px.LayoutError, match="'bf16' is no element type"):
+        px.solve.shared((64, 64), "bf16", [ROWS], threads=128)
