@@ -317,7 +317,7 @@ def _cga_of(linear: LinearLayout) -> list[Basis]:
     return [tuple(value // part for value, part in zip(basis, parts)) for basis in bases]
 
 
-_MMA_K = 16
+_ATOM_K = 16
 
 
 def _mmas(linear: LinearLayout, bits: int | None) -> Iterator[NvidiaMma]:
@@ -327,7 +327,7 @@ def _mmas(linear: LinearLayout, bits: int | None) -> Iterator[NvidiaMma]:
         yield NvidiaMma(version=(2, 0), warps_per_cta=warps, instr_shape=(1, 16, 8)[-rank:], cga_layout=cga)
     for warps in _splits(linear.bases["warp"], rank) if rank == 2 else ():
         for n in (256, 128, 64, 32, 16, 8):  # the widest instruction that fits
-            yield NvidiaMma(version=(3, 0), warps_per_cta=warps, instr_shape=(16, n, _MMA_K), cga_layout=cga)
+            yield NvidiaMma(version=(3, 0), warps_per_cta=warps, instr_shape=(16, n, _ATOM_K), cga_layout=cga)
 
 
 def _dot_operands(linear: LinearLayout, bits: int | None) -> Iterator[Encoding]:
@@ -342,7 +342,7 @@ def _parents(linear: LinearLayout, rank: int) -> Iterator[NvidiaMma]:
     for warps in _splits(linear.bases["warp"], rank) if rank in (2, 3) else ():
         yield NvidiaMma(version=(2, 0), warps_per_cta=warps, instr_shape=(1, 16, 8)[-rank:], cga_layout=_cga_of(linear))
         if rank == 2:
-            yield NvidiaMma(version=(3, 0), warps_per_cta=warps, instr_shape=(16, 8, _MMA_K), cga_layout=_cga_of(linear))
+            yield NvidiaMma(version=(3, 0), warps_per_cta=warps, instr_shape=(16, 8, _ATOM_K), cga_layout=_cga_of(linear))
 
 
 def _swizzleds(linear: LinearLayout, bits: int | None) -> Iterator[Encoding]:

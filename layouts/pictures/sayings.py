@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ptxgen.layouts.axes import TCol, TLane, m
+from ptxgen.layouts.banks import SHARED, WARP
 from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.pictures.palette import HUES, SHADES, ramp, shade
 from ptxgen.layouts.pictures.places import Places
@@ -17,8 +18,8 @@ __all__ = ["WAYS", "Legend", "Mark", "Saying", "saying"]
 
 WAYS = ("owner", "bank", "address")
 
-_LANES, _QUAD = 32, 4  # of a warp; lanes that hold a row of a fragment
-_BANKS, _BANK_BITS, _CHUNK_BITS = 32, 32, 128
+_QUAD = 4  # lanes that hold a row of a fragment
+_BANKS, _BANK_BITS, _CHUNK_BITS = SHARED.number, 8 * SHARED.width, 128
 _RUN = 8  # elements of unknown width that a run may have
 
 
@@ -132,14 +133,14 @@ class _Owner(Saying):
         rank = np.zeros(self.places.m.shape, np.int64)
         for values in self.blocks.values():
             rank = rank * (int(values.max()) + 1) + values
-        warp = self.thread // _LANES
+        warp = self.thread // WARP
         self.several_blocks, self.several_warps = (bool((values != values.flat[0]).any()) for values in (rank, warp))
         if self.several_blocks:
             self.hue, self.step = rank, warp if self.several_warps else self.thread
         elif self.several_warps:
             self.hue, self.step = warp, self.thread
         else:
-            self.hue, self.step = self.thread % _LANES // _QUAD, self.thread
+            self.hue, self.step = self.thread % WARP // _QUAD, self.thread
 
     def parts(self) -> np.ndarray | None:
         return self.hue if self.several_blocks or self.several_warps else None
@@ -174,7 +175,7 @@ class _Owner(Saying):
             swatches = tuple((tuple(shade(hue, step) for step in range(SHADES)), name) for hue, name in zip(used, names))
             notes.append(f"shades: {'warp' if self.several_blocks and self.several_warps else 'thread'} modulo {SHADES}")
         else:
-            base = int(self.thread.flat[0]) // _LANES * _LANES
+            base = int(self.thread.flat[0]) // WARP * WARP
             quads = [int(quad) for quad in np.unique(self.hue)] if self.places.thread is not None else []
             swatches = tuple(
                 (tuple(shade(quad, step) for step in range(SHADES)), f"T{_span(base + quad * _QUAD, base + quad * _QUAD + 3)}")
@@ -281,7 +282,7 @@ class _Cell(Saying):
 
     def parts(self) -> np.ndarray | None:
         lanes = self.places.others.get(TLane)
-        return None if lanes is None else lanes // _LANES
+        return None if lanes is None else lanes // WARP
 
     def joins(self, coarse: bool) -> np.ndarray:
         return np.zeros(self.places.shape[2] - 1, np.bool_)
@@ -291,13 +292,13 @@ class _Cell(Saying):
         lane, column = (int(values[at]) if values is not None else 0 for values in map(self.places.others.get, (TLane, TCol)))
         inside = int(self.places.m[at])
         lines = (*self._block(at), f"L{lane}", f"C{column}", *([f"+{inside}"] if inside else []))
-        return Mark(lines, " ".join(lines), shade(lane // _LANES, column))
+        return Mark(lines, " ".join(lines), shade(lane // WARP, column))
 
     def legend(self, marks: Sequence[Mark]) -> Legend:
         lanes = self.places.others.get(TLane)
-        used = sorted({int(lane) // _LANES for lane in np.unique(lanes)}) if lanes is not None else [0]
+        used = sorted({int(lane) // WARP for lane in np.unique(lanes)}) if lanes is not None else [0]
         swatches = tuple(
-            (tuple(shade(hue, step) for step in range(SHADES)), f"lanes {_span(hue * _LANES, hue * _LANES + _LANES - 1)}") for hue in used
+            (tuple(shade(hue, step) for step in range(SHADES)), f"lanes {_span(hue * WARP, hue * WARP + WARP - 1)}") for hue in used
         )
         inside = f"; + {self.places.unit}s inside a column" if self.places.m.any() else ""
         return Legend(swatches, (f"L: lane, C: column of tensor memory{inside}; shades: column modulo {SHADES}",))

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ptxgen.layouts.banks import WARP
 from ptxgen.layouts.errors import LayoutError
 
 __all__ = ["Exchange", "Gather", "Stream", "Turn", "exchange", "gather", "wants"]
 
-LANES = 32
 Table = NDArray[np.int64]
 
 
@@ -90,10 +90,10 @@ def gather(want: Table) -> Gather:
             for source in np.unique(number[number >= 0]).tolist():
                 reading = np.where(number == source, lane, -1)
                 at = _joined(pool, source, reading, list(streams))
-                picks = streams.setdefault(at, np.full((LANES, want.shape[2]), -1, np.int64))
+                picks = streams.setdefault(at, np.full((WARP, want.shape[2]), -1, np.int64))
                 picks[:, unit] = np.where(number == source, pick, -1)
         chosen.append(list(streams.items()))
-    own = np.arange(LANES)
+    own = np.arange(WARP)
     lanes = [np.where(table < 0, own, table) for _, table in pool]
     return Gather(tuple(tuple(Stream(pool[at][0], lanes[at], picks) for at, picks in word) for word in chosen))
 
@@ -147,7 +147,7 @@ def exchange(want: Table) -> Exchange | None:
     words, units = want.shape[1], want.shape[2]
     whole = (want[..., 2] == np.arange(units)).all() and (want[..., :2] == want[..., :1, :2]).all()
     lane, word = want[..., 0, 0], want[..., 0, 1]
-    if not whole or (lane < 0).any() or int(word.max()) >= words or len(np.unique(lane * words + word)) != LANES * words:
+    if not whole or (lane < 0).any() or int(word.max()) >= words or len(np.unique(lane * words + word)) != WARP * words:
         return None
     for powers in (True, False) if words & (words - 1) == 0 else (False,):
         group = _Group(words, powers)
@@ -173,8 +173,8 @@ class _Group(NamedTuple):
 def _levels(lane: Table, word: Table, group: _Group) -> tuple[Table, Table] | None:
     """The numbers f of lanes that send and g of lanes that receive, walked along what goes where."""
     shift = group.less(word, np.arange(group.words))  # f(p) is this plus g(l), for word w of lane l and the lane p that it comes from
-    sends, receives = np.full(LANES, -1, np.int64), np.full(LANES, -1, np.int64)
-    for start in range(LANES):
+    sends, receives = np.full(WARP, -1, np.int64), np.full(WARP, -1, np.int64)
+    for start in range(WARP):
         pending = [start] if receives[start] < 0 else []
         receives[start] = max(0, receives[start])
         while pending:
@@ -199,8 +199,8 @@ def _levels(lane: Table, word: Table, group: _Group) -> tuple[Table, Table] | No
 def _scheduled(lane: Table, levels: tuple[Table, Table], group: _Group) -> Exchange:
     sends, receives = levels
     slots = group.less(np.arange(group.words)[None, :], receives[:, None])  # the round in which a lane gets each word
-    rounds = np.zeros((group.words, LANES), np.int64)
-    for at in range(LANES):
+    rounds = np.zeros((group.words, WARP), np.int64)
+    for at in range(WARP):
         rounds[slots[at], at] = lane[at]
     return Exchange(_turns(sends, group), tuple(rounds), _turns(group.less(np.zeros_like(receives), receives), group))
 
@@ -209,7 +209,7 @@ def _turns(levels: Table, group: _Group) -> tuple[Turn, ...]:
     """Word i becomes what word i plus the level was: bit by bit of the level."""
     found = []
     for bit in range(int(levels.max()).bit_length()):
-        lanes = sum(1 << at for at in range(LANES) if int(levels[at]) >> bit & 1)
+        lanes = sum(1 << at for at in range(WARP) if int(levels[at]) >> bit & 1)
         if lanes:
             order = group.plus(np.arange(group.words), np.int64(1 << bit))
             found.append(Turn(tuple(order.tolist()), lanes))

@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Partition", "partition"]
+from ptxgen.layouts.banks import WARP
+from ptxgen.layouts.sectors import SECTOR
 
-WARP = 32
-SECTOR = 32
-"""Bytes that memory moves at once."""
+__all__ = ["Partition", "partition"]
 
 _AN_ACCESS = 4  # sectors that a warp's access moves at once, 128 bytes
 

@@ -9,9 +9,14 @@ from ptxgen.instructions.types import Type
 from ptxgen.layouts.layout import Layout
 from ptxgen.solve.frozen import Frozen
 
-__all__ = ["Arrangement"]
+__all__ = ["Arrangement", "braced"]
 
 _Step = tuple[str, Any]
+
+
+def braced(names: Sequence[str]) -> str:
+    """One side's axis of a pattern, made of these: ``(a b)``, ``a``, or 1 for none."""
+    return names[0] if len(names) == 1 else f"({' '.join(names)})" if names else "1"
 
 
 class Arrangement(Frozen):

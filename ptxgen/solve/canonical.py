@@ -18,7 +18,7 @@ from ptxgen.layouts.expr import Expr
 from ptxgen.layouts.layout import Layout, as_layout
 from ptxgen.layouts.search.cuts import Piece, cuts
 from ptxgen.layouts.spec import Shard
-from ptxgen.solve.arrangement import Arrangement
+from ptxgen.solve.arrangement import Arrangement, braced
 from ptxgen.solve.frozen import Frozen
 from ptxgen.solve.judge import UNITS, Asked, asked, bound, issuers, judged
 
@@ -433,8 +433,8 @@ def _pattern(of: Asked, pieces: _Pieces, shape: tuple[int, ...]) -> tuple[Arrang
         return None
     runs = [_runs(places) for places in (*repeats, *held)]
     names = _names(of, group, runs[: len(repeats)], runs[len(repeats) :])
-    lhs = [_braced([names[axis, at] for at in range(len(own)) if (axis, at) in names]) for axis, own in enumerate(pieces)]
-    rhs = [*(names[place] for place in group), *(_braced([names[run[0]] for run in slot]) for slot in runs)]
+    lhs = [braced([names[axis, at] for at in range(len(own)) if (axis, at) in names]) for axis, own in enumerate(pieces)]
+    rhs = [*(names[place] for place in group), *(braced([names[run[0]] for run in slot]) for slot in runs)]
     extents = {place: all_of[place].extent for place in group}
     extents.update((run[0], prod(all_of[place].extent for place in run)) for slot in runs for run in slot)
     sizes = {names[place]: extents[place] for place in sorted(extents) if place[1]}
@@ -456,10 +456,6 @@ def _runs(places: _Places) -> list[_Places]:
 def _thread(piece: Piece) -> int:
     """The stride between threads; 0 for what is in memory, and for what is known at run time alone."""
     return Expr.of(piece.stride[tx]).constant or 0
-
-
-def _braced(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"({' '.join(names)})" if names else "1"
 
 
 def _repeats(of: Asked, left: list[_Places], held: list[_Places]) -> list[_Places] | None:

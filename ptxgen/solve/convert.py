@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ptxgen.instructions.types import Type
+from ptxgen.layouts.banks import WARP
 from ptxgen.layouts.errors import Impossible, LayoutError
 from ptxgen.layouts.layout import Layout, as_layout
 from ptxgen.layouts.search import Stream, Turn, exchange, gather, smallest_conflict, wants
 from ptxgen.layouts.spec import Shard
 from ptxgen.solve.shared import SharedPlan
-from ptxgen.solve.steps import LANES, Program, Step, simulate
+from ptxgen.solve.steps import Program, Step, simulate
 from ptxgen.solve.through import Route, routes
 
 __all__ = ["ConvertPlan", "convert"]
@@ -156,7 +157,7 @@ def convert(
     """
     held = container or dtype
     problem = _Problem(as_layout(source), as_layout(destination), dtype, (held, into or held), threads)
-    scope = scope or ("warp" if problem.threads <= LANES else "cta")
+    scope = scope or ("warp" if problem.threads <= WARP else "cta")
     ways: list[tuple[str, tuple[Step, ...], int, Route | None]] = []
     kind, obstacle = "shuffles" if problem.crosses[0] else "registers", ""
     direct = _exchanged(problem) or _moved(problem)
@@ -224,7 +225,7 @@ class _Problem:
         """(threads, words, units, 3) of the destination, threads filled up to whole warps."""
         elements = there[0].shape[-1]
         owners, places = (np.broadcast_to(one, (len(here[0]), elements)) for one in here)
-        near = 2 * (owners[:, None] == there[0]) + (owners[:, None] // LANES == there[0] // LANES)  # (copy here, copy there, element)
+        near = 2 * (owners[:, None] == there[0]) + (owners[:, None] // WARP == there[0] // WARP)  # (copy here, copy there, element)
         best = near.argmax(axis=0)
         each = np.arange(elements)
         moved = [owners[best, each].ravel(), places[best, each].ravel(), there[0].ravel(), there[1].ravel()]
@@ -233,7 +234,7 @@ class _Problem:
         sent, at, received, to = (np.repeat(one, parts) for one in moved)
         step = np.tile(np.arange(parts) * self.unit, len(moved[0]))
         (word, unit), (target, place) = (self._split(bits + step, held) for bits, held in zip((at, to), self.containers))
-        shape = (-(-self.threads // LANES) * LANES, int(target.max()) + 1, self.units)
+        shape = (-(-self.threads // WARP) * WARP, int(target.max()) + 1, self.units)
         return wants((sent, word, unit), (received, target, place), shape)
 
     def _check_bytes(self, moved: list[np.ndarray]) -> None:
@@ -267,7 +268,7 @@ class _Problem:
         own = np.arange(len(sender))[:, None, None]
         wanted = sender >= 0
         threads = bool((wanted & (sender != own)).any())
-        warps = bool((wanted & (sender // LANES != own // LANES)).any())
+        warps = bool((wanted & (sender // WARP != own // WARP)).any())
         return threads, warps, self.warp is None and not warps
 
     @cached_property
@@ -283,11 +284,11 @@ class _Problem:
 
 
 def _one_warp(want: np.ndarray) -> np.ndarray | None:
-    warps = want.reshape(-1, LANES, *want.shape[1:]).copy()
+    warps = want.reshape(-1, WARP, *want.shape[1:]).copy()
     own = np.arange(len(warps)).reshape(-1, 1, 1, 1)
-    if ((warps[..., 0] >= 0) & (warps[..., 0] // LANES != own)).any():
+    if ((warps[..., 0] >= 0) & (warps[..., 0] // WARP != own)).any():
         return None
-    warps[..., 0] -= np.where(warps[..., 0] >= 0, LANES * own, 0)
+    warps[..., 0] -= np.where(warps[..., 0] >= 0, WARP * own, 0)
     busy = warps[(warps[..., 0] >= 0).any(axis=(1, 2, 3))]
     return busy[0] if (busy == busy[:1]).all() else None
 
@@ -331,7 +332,7 @@ def _moved(problem: _Problem) -> Program | None:
 def _exchanged(problem: _Problem) -> Program | None:
     """As many shuffles as words, the words turned inside the lanes before and behind them."""
     want = problem.warp
-    swapped = exchange(want) if want is not None and problem.crosses[0] and problem.threads % LANES == 0 else None
+    swapped = exchange(want) if want is not None and problem.crosses[0] and problem.threads % WARP == 0 else None
     if swapped is None or want is None:
         return None
     words = _Words(problem)
@@ -381,7 +382,7 @@ class _Words:
 def _gathered(problem: _Problem, below: int | None) -> Program | None:
     """Each word gathered out of those of other lanes that it is made of; None where that can't cost less than `below`."""
     want = problem.warp
-    if want is None or (problem.crosses[0] and problem.threads % LANES):
+    if want is None or (problem.crosses[0] and problem.threads % WARP):
         return None
     if below is not None and problem.merges >= below:
         return None
@@ -395,7 +396,7 @@ def _gathered(problem: _Problem, below: int | None) -> Program | None:
 def _merged(words: _Words, streams: Sequence[Stream], units: int) -> str:
     """One word of the destination out of what each stream brings."""
     program, place = words.program, np.arange(units)
-    total, picks = "", np.full((LANES, units), -1)
+    total, picks = "", np.full((WARP, units), -1)
     for stream in streams:
         brought = program.shuffle(words.source(stream.word), stream.lanes.tolist())
         fresh = stream.picks >= 0
@@ -421,7 +422,7 @@ def _merged(words: _Words, streams: Sequence[Stream], units: int) -> str:
 def _numbers(words: int, bits: int) -> np.ndarray:
     """Different contents of all lanes' words, as far as there are: (32, words)."""
     rng = np.random.default_rng(0)
-    return rng.integers(0, 1 << min(bits, 62), (LANES, words), dtype=np.int64).astype(np.uint64)
+    return rng.integers(0, 1 << min(bits, 62), (WARP, words), dtype=np.int64).astype(np.uint64)
 
 
 def _check(problem: _Problem, steps: Sequence[Step]) -> None:
@@ -446,7 +447,7 @@ def _check(problem: _Problem, steps: Sequence[Step]) -> None:
 def _impossible(problem: _Problem, obstacle: str) -> Impossible:
     """Which facts of the two layouts no way serves together. The ways: registers alone, shuffles, shared memory."""
     threads, warps, differing = problem.crosses
-    partial = bool(problem.threads % LANES)
+    partial = bool(problem.threads % WARP)
     facts = [
         ("values change threads", threads, (False, not partial, True)),
         ("values change warps", warps, (False, False, True)),

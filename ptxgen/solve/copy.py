@@ -24,7 +24,7 @@ from ptxgen.layouts.expr import Expr, Scalar, as_scalar
 from ptxgen.layouts.layout import Layout
 from ptxgen.layouts.search import Partition, partition, smallest_conflict
 from ptxgen.layouts.spec import Shard, row_major
-from ptxgen.solve.arrangement import Arrangement
+from ptxgen.solve.arrangement import Arrangement, braced
 
 __all__ = ["CopyPart", "CopyPlan", "copy"]
 
@@ -516,12 +516,8 @@ def _pattern(cut: Partition, threads: tuple[int, ...], each: int) -> tuple[str, 
         left.append(f"({name}r {name}t{' v' if at == len(names) - 1 else ''})")
         sizes[f"{name}t"] = threads[at]
     sizes["v"] = each
-    group = _merged([f"{names[at]}t" for at in cut.order])
-    return f"{' '.join(left)} -> {group} {_merged([f'{name}r' for name in names])} v", sizes
-
-
-def _merged(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"({' '.join(names)})"
+    group = braced([f"{names[at]}t" for at in cut.order])
+    return f"{' '.join(left)} -> {group} {braced([f'{name}r' for name in names])} v", sizes
 
 
 # ---- proof -----------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from ptxgen.solve.frozen import Frozen
 from ptxgen.solve.judge import Asked, asked, issuers
 from ptxgen.solve.matrix import matrix_steps
 from ptxgen.solve.tensormap import TensorMapPlan, tensor_map
+from ptxgen.tile.descriptors import SWIZZLES
 from ptxgen.tile.matrices import UNIT
 
 __all__ = ["Copied", "OperandPlan", "operand"]
@@ -394,10 +395,7 @@ def _candidates(of: Asked, major: str, swizzle: Swizzle | str | None) -> list[Ca
 
 
 def _named(pattern: Swizzle | None) -> str:
-    if pattern is None:
-        return "no swizzle"
-    atoms = "" if pattern.granule == UNIT else f"_ATOM{pattern.granule}"
-    return f"Swizzle.B{1 << (pattern.base + pattern.bits)}{atoms}"
+    return "no swizzle" if pattern is None else SWIZZLES[pattern]
 
 
 def _unfilled(canonical: Canonical, shape: tuple[int, int], bits: int) -> str:

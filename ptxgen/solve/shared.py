@@ -13,6 +13,7 @@ from ptxgen.instructions.grammar import Slot
 from ptxgen.instructions.registry import Match, lookup
 from ptxgen.instructions.tiles import Atom, chosen
 from ptxgen.instructions.types import Type
+from ptxgen.layouts.banks import WARP
 from ptxgen.layouts.errors import Impossible, LayoutError
 from ptxgen.layouts.layout import Layout
 from ptxgen.layouts.search import Pattern, Placement, Unplaced, place
@@ -26,7 +27,6 @@ from ptxgen.tile.matrices import Found, recognise
 
 __all__ = ["Access", "SharedPlan", "fitted", "shared"]
 
-WARP = 32
 _WARPS = {"thread": 1, "warp": 32, "warpgroup": 128}
 _SPANS: dict[Swizzle | None, int] = {None: 0, Swizzle.B32: 32, Swizzle.B64: 64, Swizzle.B128: 128}
 _BULK = 16  # bytes that the size and the address of a bulk copy are multiples of

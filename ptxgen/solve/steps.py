@@ -11,12 +11,12 @@ import numpy as np
 from ptxgen import ir
 from ptxgen.instructions.checking import Given
 from ptxgen.instructions.types import Type, b32, pred
+from ptxgen.layouts.banks import WARP
 from ptxgen.tracing.builder import Builder
 
 __all__ = ["Program", "Step", "run", "simulate"]
 
 Operand = Union[str, int, tuple[str, ...]]
-LANES = 32
 ALL = 0xFFFFFFFF
 _PRICES = {"shfl": 2}
 """What instructions cost beside moves and selections: lanes that an SM serves a cycle (CUDA C++ Programming Guide, "Arithmetic
@@ -70,7 +70,7 @@ class Program:
     def within(self, lanes: int) -> str:
         """A predicate: the lane is in a mask."""
         for bit in range(5):
-            ones = sum(1 << lane for lane in range(LANES) if lane >> bit & 1)
+            ones = sum(1 << lane for lane in range(WARP) if lane >> bit & 1)
             if lanes == ones:
                 return self.emit("setp.ne.u32", self.emit("and.b32", "lane", 1 << bit), 0, kind="p")
         one = self.emit("and.b32", self.emit("shr.u32", self._constant(lanes), "lane"), 1)
@@ -94,7 +94,7 @@ class Program:
         linear = self._linear(found) if len(distinct) > 2 else None
         if linear is not None:
             return linear
-        if len(distinct) > 4 and max(distinct) < LANES:
+        if len(distinct) > 4 and max(distinct) < WARP:
             return self._looked_up(found)
         result: Operand = int(distinct[0])
         for value in distinct[1:]:
@@ -104,8 +104,8 @@ class Program:
     def _linear(self, values: np.ndarray) -> Operand | None:
         """Numbers that are XORs of bits of the lane: fields of it, shifted."""
         columns = [int(values[1 << bit] ^ values[0]) for bit in range(5)]
-        lanes = np.arange(LANES)
-        made = np.full(LANES, values[0])
+        lanes = np.arange(WARP)
+        made = np.full(WARP, values[0])
         for bit, column in enumerate(columns):
             made ^= np.where(lanes >> bit & 1, column, 0)
         if (made != values).any():
@@ -117,7 +117,7 @@ class Program:
                     fields[to - bit] = fields.get(to - bit, 0) | 1 << bit
         total: Operand | None = None
         for shift, mask in sorted(fields.items()):
-            part = "lane" if mask == LANES - 1 else self.emit("and.b32", "lane", mask)
+            part = "lane" if mask == WARP - 1 else self.emit("and.b32", "lane", mask)
             part = self.emit("shl.b32", part, shift) if shift > 0 else self.emit("shr.u32", part, -shift) if shift else part
             total = part if total is None else self.emit("xor.b32", total, part)
         assert total is not None
@@ -138,12 +138,12 @@ class Program:
     def shuffle(self, word: str, lanes: Sequence[int]) -> str:
         """The word that each lane's partner holds."""
         found = np.asarray(lanes, np.int64)
-        flips = np.unique(found ^ np.arange(LANES))
+        flips = np.unique(found ^ np.arange(WARP))
         if not flips.any():
             return word
         if len(flips) == 1:
-            return self.emit("shfl.sync.bfly.b32", word, int(flips[0]), LANES - 1, ALL)
-        return self.emit("shfl.sync.idx.b32", word, self.table(found.tolist()), LANES - 1, ALL)
+            return self.emit("shfl.sync.bfly.b32", word, int(flips[0]), WARP - 1, ALL)
+        return self.emit("shfl.sync.idx.b32", word, self.table(found.tolist()), WARP - 1, ALL)
 
     def halves(self, register: str) -> tuple[str, str]:
         """Both words of a register of 64 bits."""
@@ -164,7 +164,7 @@ class Program:
             Bytes of a unit.
         """
         units = picks.shape[1]
-        selectors = np.full(LANES, 0x3210 if units * each < 4 else 0, np.int64)
+        selectors = np.full(WARP, 0x3210 if units * each < 4 else 0, np.int64)
         for byte in range(units * each):
             unit, inside = divmod(byte, each)
             pick = np.where(picks[:, unit] < 0, unit, picks[:, unit])
@@ -194,11 +194,11 @@ def _mask(lanes: np.ndarray) -> int:
 
 def simulate(steps: Sequence[Step], registers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """What the registers of a warp hold behind a program: unsigned numbers of 64 bits, one a lane."""
-    held = {**registers, "lane": np.arange(LANES, dtype=np.uint64)}
+    held = {**registers, "lane": np.arange(WARP, dtype=np.uint64)}
 
     def value(one: Operand) -> np.ndarray:
         if isinstance(one, int):
-            return np.full(LANES, one, np.uint64)
+            return np.full(WARP, one, np.uint64)
         if isinstance(one, str):
             return held[one]
         return held[one[0]] & _WORD | held[one[1]] << np.uint64(32)
@@ -224,12 +224,12 @@ def _converted(opcode: str, sources: list[np.ndarray]) -> np.ndarray:
 
 def _shuffled(opcode: str, sources: list[np.ndarray]) -> np.ndarray:
     word, by = sources[0], sources[1].astype(np.int64)
-    return word[np.arange(LANES) ^ by if ".bfly" in opcode else by % LANES]
+    return word[np.arange(WARP) ^ by if ".bfly" in opcode else by % WARP]
 
 
 def _permuted(_: str, sources: list[np.ndarray]) -> np.ndarray:
     both = sources[0] & _WORD | sources[1] << np.uint64(32)
-    result = np.zeros(LANES, np.uint64)
+    result = np.zeros(WARP, np.uint64)
     for byte in range(4):
         pick = sources[2] >> np.uint64(4 * byte) & np.uint64(7)
         result |= (both >> pick * np.uint64(8) & np.uint64(255)) << np.uint64(8 * byte)

@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from ptxgen.instructions.types import TYPES, Type
 from ptxgen.layouts.axes import m, tx
+from ptxgen.layouts.banks import WARP
 from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.layout import Layout
-from ptxgen.solve.arrangement import Arrangement
+from ptxgen.solve.arrangement import Arrangement, braced
 from ptxgen.solve.shared import Access, SharedPlan, fitted
-from ptxgen.solve.steps import LANES, Step
+from ptxgen.solve.steps import Step
 
 __all__ = ["Route", "routes"]
 
@@ -154,7 +155,7 @@ class _Side:
 
     def _served(self, count: int) -> int:
         """Lanes that a wavefront serves."""
-        return max(1, min(LANES, 1024 // (count * self.dtype.bits)))
+        return max(1, min(WARP, 1024 // (count * self.dtype.bits)))
 
     def cuts(self, axis: int, count: int) -> set[int]:
         """Where an axis is cut: between digits, behind a vector, and behind the lanes that a wavefront serves."""
@@ -191,7 +192,7 @@ class _Side:
     def wavefronts(self, count: int) -> int:
         """Of a warp that stores or loads vectors of so many elements without conflicts."""
         accesses = prod(one.extent for one in self.registers) // count
-        return accesses * max(1, count * self.dtype.bits * LANES // 1024)
+        return accesses * max(1, count * self.dtype.bits * WARP // 1024)
 
     def access(self, mnemonic: str, count: int) -> tuple[str, Arrangement]:
         """The opcode, and the views (threads, repeats, words) of vectors of so many elements."""
@@ -199,17 +200,13 @@ class _Side:
         sizes = {name: extent for name, extent in self.sizes.items() if name != last}
         axes = [[part for name in names for part in ((f"{name}r", "v") if name == last else (name,))] for names in self.axes]
         repeats = [f"{one.name}r" if one.name == last else one.name for one in self.registers]
-        left = " ".join(map(_merged, axes))
-        pattern = f"{left} -> {_merged([one.name for one in self.threads])} {_merged(repeats)} {'v' if last else '1'}"
+        left = " ".join(map(braced, axes))
+        pattern = f"{left} -> {braced([one.name for one in self.threads])} {braced(repeats)} {'v' if last else '1'}"
         views = Arrangement().rearrange(pattern, **sizes, **({"v": count} if last else {}))
         words = count * self.dtype.bits // self.held.bits
         word = TYPES[f"b{self.held.bits}"]
         views = views if self.held.bits == self.dtype.bits else views.retype(word)
         return f"{mnemonic}.shared{f'.v{words}' if words > 1 else ''}.{word.name}", views
-
-
-def _merged(names: Sequence[str]) -> str:
-    return f"({' '.join(names)})" if len(names) > 1 else names[0] if names else "1"
 
 
 def _digits(sides: Sequence[_Side], counts: Sequence[int]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
@@ -272,7 +269,7 @@ def _route(
         plan = fitted(source.shape, dtype, (Access(store, stored), Access(load, loaded)), threads, digits, orders)
         if plan is None:
             continue
-        cost = moves + _BARRIER[scope] + 2 * -(-sum(plan.wavefronts) * LANES // threads)
+        cost = moves + _BARRIER[scope] + 2 * -(-sum(plan.wavefronts) * WARP // threads)
         if found is None or cost < found.cost:
             here, there = (one.bind(dtype.bits) if one.unit != "bit" else one for one in (source, destination))
             found = Route(plan, store, load, stored, loaded, cost, here, there, dtype.bits, scope)

@@ -28,10 +28,11 @@ from ptxgen.tile.operands import ViewOperand, refuse
 from ptxgen.tracing.builder import Value
 from ptxgen.tracing.views import Memory, View
 
-__all__ = ["DescriptorOperand"]
+__all__ = ["SWIZZLES", "DescriptorOperand"]
 
-_NAMES = {None: "none", Swizzle.B32: "Swizzle.B32", Swizzle.B64: "Swizzle.B64", Swizzle.B128: "Swizzle.B128",
-          Swizzle.B128_ATOM32: "Swizzle.B128_ATOM32"}  # fmt: skip
+SWIZZLES = {None: "none", Swizzle.B32: "Swizzle.B32", Swizzle.B64: "Swizzle.B64", Swizzle.B128: "Swizzle.B128",
+            Swizzle.B128_ATOM32: "Swizzle.B128_ATOM32"}  # fmt: skip
+"""The swizzles that descriptors know, as a kernel names them."""
 
 
 class DescriptorOperand(ViewOperand):
@@ -76,7 +77,7 @@ class DescriptorOperand(ViewOperand):
             raise refuse(
                 self.match, self.name, f"{view!r} has the swizzle {swizzle}",
                 rule=f"a descriptor knows swizzles of 32, 64 and 128 bytes{atoms}",
-                legal=f"{', '.join(_NAMES[one] for one in known)} or none",
+                legal=f"{', '.join(SWIZZLES[one] for one in known)} or none",
             )  # fmt: skip
         table = view.layout.table()
         positions = table.linear.reshape(self.group.size, prod(self.repeat_shape), self.atom.size)
@@ -148,7 +149,7 @@ class DescriptorOperand(ViewOperand):
         bits, own = self.view.dtype.bits, self.view.layout.swizzle
         for one in self.fields.modes:
             if one is not None and isinstance(recognise(found, self.atom.shape, bits, one, words), Found):
-                return f"the same tile with layout=px.Layout(..., swizzle=px.{_NAMES[one]})"
+                return f"the same tile with layout=px.Layout(..., swizzle=px.{SWIZZLES[one]})"
         layouts = []
         for canonical in CANONICAL:
             if canonical.word in words and canonical.pattern == own:
@@ -276,7 +277,7 @@ class DescriptorOperand(ViewOperand):
 
 def _majors(words: list[str]) -> str:
     """The majors that an operand may have, in words."""
-    known = {"k": "K-major", "mn": "MN-major", "mn32": f"MN-major with {_NAMES[Swizzle.B128_ATOM32]}"}
+    known = {"k": "K-major", "mn": "MN-major", "mn32": f"MN-major with {SWIZZLES[Swizzle.B128_ATOM32]}"}
     return " or ".join(known[word] for word in words)
 
 
