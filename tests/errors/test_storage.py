@@ -44,6 +44,7 @@ def test_layout_as_text():
     refused(LayoutError, kernel, """
 <here>: a layout is built from S[extents : strides], not from 'S[(32, 4) : (1@laneid, 1)]'
   line: <source>
+  legal: parse(text); from_cute and from_triton of ptxgen.layouts.interchange read those of others
 """)
 
 

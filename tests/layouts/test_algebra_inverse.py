@@ -133,7 +133,7 @@ def test_complements_that_strides_cannot_make_are_refused():
         ),
         (
             lambda: complement(Layout(S[(4,) : (1 @ tx,)]), 16),
-            "Layout(S[(4,) : (1 @ tx,)]) moves on tx, where the box has extent 1\n  legal: a box that names tx",
+            "Layout(S[(4,) : (1 @ tx,)]) moves on tx, where the box has extent 1\n  legal: a box that names tx: {tx: 32}, for example",
         ),
         (
             lambda: complement(Layout(S[(4,) : (1 + 1 @ tx,)])),
