@@ -1,7 +1,8 @@
 """No module of the engine knows an instruction of the hard families: what they demand stands in the registry alone.
 
-The engine is what traces kernels, maps tiles onto instructions, and writes and reads text. Objects whose calls are one instruction each
-(`ptxgen.tracing.handles`) and the emulator's semantics name their instructions; that is what they are for.
+The engine is what traces kernels, maps tiles onto instructions, and writes and reads text; beside it layouts, and what of the solver asks the
+engine. Objects whose calls are one instruction each (`ptxgen.tracing.handles`) and the emulator's semantics name their instructions; that
+is what they are for. So do the solver's programs, which are made of instructions that it chooses.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ import pytest
 from ptxgen.instructions.registry import FAMILIES
 
 PACKAGE = Path(__file__).resolve().parents[1] / "ptxgen"
+CHOOSING = {"solve/copy.py", "solve/emit.py", "solve/steps.py", "solve/tensormap.py", "solve/through.py"}
+"""Modules of the solver that choose instructions: copies, and moves from register to register."""
 ENGINE = sorted(
     [PACKAGE / "ir.py"]
     + [
         path
-        for part in ("tile", "text", "tracing", "kernels")
+        for part in ("layouts", "tile", "text", "tracing", "kernels", "solve")
         for path in (PACKAGE / part).rglob("*.py")
-        if "handles" not in path.relative_to(PACKAGE).parts
+        if "handles" not in path.relative_to(PACKAGE).parts and str(path.relative_to(PACKAGE)) not in CHOOSING
     ]
 )
 PLAIN = {"integer", "extended", "floating", "half", "mixed", "comparison", "logic", "memory", "move", "conversion", "control"}
@@ -94,3 +97,7 @@ def test_an_engine_that_named_one_would_be_found(line: str) -> None:
 
 def test_the_handles_name_theirs() -> None:
     assert all(found(path.read_text(encoding="utf-8")) for path in PACKAGE.glob("tracing/handles/[cgmo]*.py"))
+
+
+def test_the_solvers_programs_name_theirs() -> None:
+    assert all(found((PACKAGE / path).read_text(encoding="utf-8")) for path in CHOOSING)
