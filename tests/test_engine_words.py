@@ -1,8 +1,8 @@
 """No module of the engine knows an instruction of the hard families: what they demand stands in the registry alone.
 
-The engine is what traces kernels, maps tiles onto instructions, and writes and reads text; beside it layouts, and what of the solver asks the
-engine. Objects whose calls are one instruction each (`ptxgen.tracing.handles`) and the emulator's semantics name their instructions; that
-is what they are for. So do the solver's programs, which are made of instructions that it chooses.
+The engine is what traces kernels, maps tiles onto instructions, and writes and reads text; beside it layouts, and what of the solver asks
+the engine. Objects whose calls are one instruction each (`ptxgen.tracing.handles`) and the emulator's semantics name their instructions;
+that is what they are for. So do the solver's programs, which are made of instructions that it chooses.
 """
 
 from __future__ import annotations
