@@ -45,7 +45,8 @@ def complement(layout: Layout, box: Box = None) -> Layout:
     extents = _extents(box, digits.by_axis)
     for axis in digits.by_axis:
         if axis not in extents:
-            raise LayoutError(f"{layout!r} moves on {axis}, where the box has extent 1", legal=f"a box that names {axis}: {{{axis}: 32}}, for example")
+            legal = f"a box that names {axis}: {{{axis}: 32}}, for example"
+            raise LayoutError(f"{layout!r} moves on {axis}, where the box has extent 1", legal=legal)
     dims = tuple(_gaps(layout, axis, digits.by_axis.get(axis, []), extent) for axis, extent in extents.items())
     return Layout._of(dims, unit=layout.unit)
 
