@@ -64,8 +64,9 @@ class Layout:
         unit: str = units.ELEMENT,
     ) -> None:
         if not isinstance(shard, Shard):
-            texts = "parse(text); from_cute and from_triton of ptxgen.layouts.interchange read those of others"
-            raise LayoutError(f"a layout is built from S[extents : strides], not from {shard!r}", legal=texts if isinstance(shard, str) else "")
+            read = "parse(text); from_cute and from_triton of ptxgen.layouts.interchange read those of others"
+            legal = read if isinstance(shard, str) else ""
+            raise LayoutError(f"a layout is built from S[extents : strides], not from {shard!r}", legal=legal)
         if replicas is not None and not isinstance(replicas, Replica):
             raise LayoutError(f"replicas are written R[extents : strides], not {replicas!r}")
         if swizzle is not None and not isinstance(swizzle, Swizzle):
