@@ -110,7 +110,7 @@ def _of_text(text: str, reader: _Reader, options: DrawOptions) -> _Drawing:
     try:
         layout = reader(text, shape, bits)
     except LayoutError as error:
-        raise error.reword(_as_options) from None
+        raise LayoutError(_as_options(str(error))) from None
     return _Drawing(layout, None, bits, _bits("--container", options.container), None, "")
 
 

@@ -125,6 +125,20 @@ def test_options_that_are_not_understood(arguments: list[str], message: str, cap
     assert capsys.readouterr() == ("", message)
 
 
+def test_what_a_layout_of_others_lacks_is_told_with_options(capsys: pytest.CaptureFixture[str]) -> None:
+    shared = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>"
+    assert main(["draw", shared, "--shape", "64,64"]) == 1
+    assert capsys.readouterr().err.endswith(" is a swizzle, which permutes bytes; say how wide an element is: --type 16\n")
+    assert main(["draw", shared, "--shape", "64,64", "--type", "f16"]) == 0
+
+
+def test_a_layout_behind_a_pointer_of_cute_says_how_wide_elements_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["draw", "Sw<3,4,3> o smem_ptr[16b](unset) o (8,64):(64,1)"]) == 0
+    found = capsys.readouterr().out
+    assert main(["draw", "S[8, 64]", "--type", "f16", "--swizzle", "128"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == found.splitlines()[1:]
+
+
 def test_what_has_no_picture_is_told_with_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["draw", "S[8, 64]", "--swizzle", "128B"]) == 1
     assert capsys.readouterr().err == (
