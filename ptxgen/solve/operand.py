@@ -23,6 +23,7 @@ from ptxgen.solve.frozen import Frozen
 from ptxgen.solve.judge import Asked, asked, issuers
 from ptxgen.solve.matrix import matrix_steps
 from ptxgen.solve.tensormap import TensorMapPlan, tensor_map
+from ptxgen.tile.boxes import image_align
 from ptxgen.tile.descriptors import SWIZZLES
 from ptxgen.tile.matrices import UNIT
 
@@ -102,7 +103,7 @@ class OperandPlan(Frozen):
     @property
     def align(self) -> int:
         """Bytes that divide the tile's address."""
-        return max(_tma_align(self.swizzle), self.descriptor.align)
+        return max(image_align(self.swizzle), self.descriptor.align)
 
     @property
     def shared(self) -> dict[str, Any]:
@@ -262,11 +263,6 @@ def _wavefronts(of: DescriptorPlan) -> int:
     there = np.arange(_LINE // piece) < len(lines)
     rows = np.pad(lines, ((0, len(there) - len(lines)), (0, 0)))
     return int(row_wavefronts(np.ascontiguousarray(rows.T), width=piece, active=there).max())
-
-
-def _tma_align(swizzle: Swizzle | None) -> int:
-    """Bytes that divide the address of a box's image, ISA 5.5."""
-    return max(128, swizzle.period if swizzle is not None else 1)
 
 
 # ---- the search ---------------------------------------------------------------------------------------------------------

@@ -22,13 +22,14 @@ from ptxgen.layouts.swizzle import Swizzle
 from ptxgen.solve.arrangement import Arrangement
 from ptxgen.solve.judge import Asked
 from ptxgen.solve.probe import Probe
+from ptxgen.tile.boxes import SPANS, box_rows, copied, image_align
 from ptxgen.tile.image import Image
 from ptxgen.tile.matrices import Found, recognise
 
 __all__ = ["Access", "SharedPlan", "fitted", "shared"]
 
 _WARPS = {"thread": 1, "warp": 32, "warpgroup": 128}
-_SPANS: dict[Swizzle | None, int] = {None: 0, Swizzle.B32: 32, Swizzle.B64: 64, Swizzle.B128: 128}
+_SWIZZLES = (None, Swizzle.B32, Swizzle.B64, Swizzle.B128)  # of boxes and descriptors, on every target that has these
 _BULK = 16  # bytes that the size and the address of a bulk copy are multiples of
 _BOX = 256  # elements along each axis of a box of a tensor map
 
@@ -346,18 +347,15 @@ def _bulk(view: Probe, dtype: Type) -> Pattern:
 def _box(view: Probe, dtype: Type) -> Pattern:
     """A box of a tensor copy: dense and row-major, its rows no longer than the swizzle's span."""
     elements = view.elements.reshape(1, 1, -1)
-    row = next((extent for extent in reversed(view.shape) if extent > 1), 1)
 
     def accepts(places: np.ndarray, swizzle: Swizzle | None) -> bool:
-        span = _SPANS.get(swizzle, -1)
-        nbytes = row * dtype.bits // 8
-        if span < 0 or nbytes % 16 or (span and nbytes > span) or max(view.shape, default=1) > _BOX:
+        row, pitch = box_rows(view.shape, swizzle, dtype.bits)
+        fits = not row * dtype.bits % (8 * _BULK) and (swizzle is None or row * dtype.bits <= 8 * SPANS.get(swizzle, 0))
+        if swizzle not in _SWIZZLES or not fits or max(view.shape, default=1) > _BOX:
             return False
         found = places.ravel()
-        pitch = max(8 * span, row * dtype.bits)
-        wanted = np.add.outer(np.arange(len(found) // row) * pitch, np.arange(row) * dtype.bits).ravel()
-        align = 8 * max(128, swizzle.period if swizzle is not None else 1)
-        return bool((found - found[0] == wanted).all()) and int(found[0]) % align == 0
+        wanted = copied(view.shape, row, pitch, dtype.bits)
+        return bool((found - found[0] == wanted).all()) and int(found[0]) % (8 * image_align(swizzle)) == 0
 
     return Pattern(elements, dtype.bits, np.ones((1, 1), np.bool_), rows=True, accepts=accepts)
 
@@ -373,12 +371,12 @@ def _described(access: Access, match: Match, name: str, atom: Atom, view: Probe,
     words = chosen(atom.majors, match).split()
 
     def accepts(places: np.ndarray, swizzle: Swizzle | None) -> bool:
-        if swizzle not in _SPANS:
+        if swizzle not in _SWIZZLES:
             return False
         found = places[0]
         inside = found - found[:, :1]
         period = 8 * (swizzle.period if swizzle is not None else 16)
-        span = 8 * _SPANS[swizzle] or period
+        span = 8 * SPANS[swizzle] or period
         starts = bool((found[:, 0] % 128 == 0).all() and (found[:, 0] % period < span).all())
         same = starts and bool((inside == inside[:1]).all())
         return same and isinstance(recognise(inside[0], shape, dtype.bits, swizzle, words), Found)

@@ -18,11 +18,11 @@ from ptxgen.layouts.swizzle import Swizzle
 from ptxgen.runtime.tensormap import TensorMap, TensorMapError, swizzle_mode
 from ptxgen.solve.frozen import Frozen
 from ptxgen.solve.judge import asked, bound, judged
+from ptxgen.tile.boxes import image_align
 from ptxgen.tracing.tensormaps import described_axes
 
 __all__ = ["TensorMapPlan", "tensor_map"]
 
-_ALIGN = 128  # bytes of a box's image, ISA 5.5
 _MODES = {"none": None, "32B": Swizzle.B32, "64B": Swizzle.B64, "128B": Swizzle.B128, "128B_atom_32B": Swizzle.B128_ATOM32}
 
 
@@ -83,8 +83,7 @@ class TensorMapPlan(Frozen):
     @property
     def align(self) -> int:
         """Bytes that divide the address of the image in shared memory."""
-        pattern = _MODES[self.map.swizzle]
-        return max(_ALIGN, pattern.period if pattern is not None else 1)
+        return image_align(_MODES[self.map.swizzle])
 
     @property
     def targets(self) -> str:

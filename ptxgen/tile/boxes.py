@@ -32,9 +32,11 @@ from ptxgen.tracing.builder import given_register
 from ptxgen.tracing.tensormaps import DeclaredTensorMap
 from ptxgen.tracing.views import Memory, View
 
-__all__ = ["BoxImageOperand", "TensorMapOperand"]
+__all__ = ["SPANS", "BoxImageOperand", "TensorMapOperand", "box_rows", "copied", "image_align"]
 
-_SPANS: dict[Swizzle | None, int] = {None: 0, Swizzle.B32: 32, Swizzle.B64: 64, Swizzle.B128: 128, Swizzle.B128_ATOM32: 128}  # bytes
+SPANS: dict[Swizzle | None, int] = {None: 0, Swizzle.B32: 32, Swizzle.B64: 64, Swizzle.B128: 128, Swizzle.B128_ATOM32: 128}
+"""Bytes from row to row under each swizzle that a tensor map knows; without one rows follow one another."""
+
 _ALIGN = 128  # bytes, ISA 5.5.4: the shared side of a tensor copy
 
 
@@ -67,9 +69,9 @@ class BoxImageOperand(TileOperand):
         shape = tuple(int(extent) for extent in view.shape)  # type: ignore[arg-type]
         table = view.layout.table()
         found = table.linear.ravel() - table.linear.ravel()[0]
-        row, pitch = _rows(shape, view.layout.swizzle, view.dtype.bits)
-        wanted = _copied(shape, row, pitch, view.dtype.bits)
-        if view.layout.swizzle not in _SPANS:
+        row, pitch = box_rows(shape, view.layout.swizzle, view.dtype.bits)
+        wanted = copied(shape, row, pitch, view.dtype.bits)
+        if view.layout.swizzle not in SPANS:
             raise refuse(
                 self.match, self.name, f"{view!r} has the swizzle {view.layout.swizzle}",
                 rule="a tensor map knows swizzles of 32, 64 and 128 bytes, or of 128 in atoms of 32",
@@ -96,7 +98,7 @@ class BoxImageOperand(TileOperand):
         assert isinstance(view.storage, Memory)
         offset = Expr.of(view.layout.offset[m])
         first = np.full((1, 1), offset.terms.get((), 0), np.int64)
-        align = max(_ALIGN, view.layout.swizzle.period if view.layout.swizzle is not None else 1)
+        align = image_align(view.layout.swizzle)
         symbols = {mono: np.full((1, 1), step, np.int64) for mono, step in offset.terms.items() if mono}
         starts = [(view.storage.align, f"px.shared(..., align={align})")]
         starts += [(int(first[0, 0]) // 8, f"a part that begins at a multiple of {align} bytes")]
@@ -119,13 +121,18 @@ class BoxImageOperand(TileOperand):
         return start * repeats
 
 
-def _rows(shape: tuple[int, ...], swizzle: Swizzle | None, bits: int) -> tuple[int, int]:
+def image_align(swizzle: Swizzle | None) -> int:
+    """Bytes that divide the address of a box in shared memory."""
+    return max(_ALIGN, swizzle.period if swizzle is not None else 1)
+
+
+def box_rows(shape: tuple[int, ...], swizzle: Swizzle | None, bits: int) -> tuple[int, int]:
     """Elements of a row, and bits from one to the next: short rows leave the rest of the swizzle's span alone."""
     row = next((extent for extent in reversed(shape) if extent > 1), 1)
-    return row, max(8 * _SPANS.get(swizzle, 0), row * bits)
+    return row, max(8 * SPANS.get(swizzle, 0), row * bits)
 
 
-def _copied(shape: tuple[int, ...], row: int, pitch: int, bits: int) -> np.ndarray:
+def copied(shape: tuple[int, ...], row: int, pitch: int, bits: int) -> np.ndarray:
     """Where a copy puts the elements of a box, in bits behind the first."""
     return np.add.outer(np.arange(prod(shape) // row) * pitch, np.arange(row) * bits).ravel()
 
@@ -135,7 +142,7 @@ def _as_copied(dims: tuple[Dims, ...], swizzle: Swizzle | None, bits: int) -> bo
     """Whether static dimensions lie as a copy writes a box."""
     shape = tuple([int(extent_of(part)) for part in dims])  # type: ignore[arg-type]
     found = Table(dims, shape, ZERO, None, "bit").linear
-    return swizzle in _SPANS and np.array_equal(found.ravel(), _copied(shape, *_rows(shape, swizzle, bits), bits))
+    return swizzle in SPANS and np.array_equal(found.ravel(), copied(shape, *box_rows(shape, swizzle, bits), bits))
 
 
 class TensorMapOperand(TileOperand):
