@@ -106,7 +106,7 @@ def arrange(layout: Layout, look: Look, most: tuple[int, int]) -> Sheet:
         title=look.title,
         layout=repr(layout).removeprefix("Layout(").removesuffix(")"),
         down=" × ".join(labels[:split]),
-        across=" × ".join(labels[split:]) + (f", {each} in a cell" if each else ""),
+        across=" × ".join(labels[split:]) + (f" ({each} in a cell)" if each else ""),
         rows=down,
         columns=tuple(band._replace(inner=band.inner.partition("–")[0]) for band in across) if each else across,
         cells=cells,

@@ -284,7 +284,7 @@ def test_cells_stand_apart_below_their_headers_and_inside_the_page(layout, optio
             row, column = cell.elements[0]
             last = cell.elements[-1][1]
             x, y, w, h = cell.box
-            whole = column == last or f", {last - column + 1} in a cell →" in svg
+            whole = column == last or f" ({last - column + 1} in a cell) →" in svg
             header = str(column) if whole else f"{column}–{last}"
             assert any(text == header and abs(at - x - w / 2) < 1 and line < top for text, at, line in texts)
             assert any(text == str(row) and at < x and y < line < y + h for text, at, line in texts)
