@@ -221,6 +221,27 @@ def test_blocked_and_raked_products(drawn, data):
     np.testing.assert_array_equal(positions(raked_product(layout, order)), raked)
 
 
+@given(chains(most=24), st.data())
+def test_a_shape_is_filled_block_by_block(drawn, data):
+    """Each block is a translate of the first, and in the order asked for they begin where copies of the positions go."""
+    layout = drawn[0]
+    n = layout.ndim
+    blocks = [data.draw(st.sampled_from([1, 2, 3])) for _ in range(n)]
+    order = data.draw(st.one_of(st.none(), st.permutations(range(n))))
+    slowest_first = list(range(n)) if order is None else order
+    count = int(np.prod(blocks))
+    numbers = np.arange(count).reshape([blocks[d] for d in slowest_first]).transpose(np.argsort(slowest_first))
+    moved = displacements(layout, count)[numbers]
+    try:
+        found = tile_to_shape(layout, [e * b for e, b in zip(layout.shape, blocks)], order)
+    except LayoutError as error:  # some copies in gaps and some behind
+        assert "are no strides apart" in str(error) and not _is_strided(moved)
+        return
+    cut = positions(found).reshape([extent for pair in zip(blocks, layout.shape) for extent in pair])
+    by_block = cut.transpose([*range(0, 2 * n, 2), *range(1, 2 * n, 2)])
+    np.testing.assert_array_equal(by_block, moved.reshape(*blocks, *(1,) * n) + positions(layout))
+
+
 def test_tiles_of_a_swizzled_atom():
     atom = Layout(S[8, 64], swizzle=Swizzle.B128).bind(16).in_units(16)
     tall = tile_to_shape(atom, (64, 128), (1, 0))

@@ -348,6 +348,12 @@ def test_element_table_lists_each_home(drawn, axes):
     assert {tuple(place): int(table[tuple(place)]) for place in np.argwhere(table >= 0).tolist()} == expected
 
 
+@given(wild(), st.data())
+def test_coordinates_are_those_of_numpys_unravel_index(layout, data):
+    number = data.draw(st.integers(0, layout.size - 1))
+    assert coordinate(layout, number) == (np.unravel_index(number, layout.shape) if layout.shape else ())
+
+
 @given(wild(low=0), st.data())
 def test_elements_are_those_with_a_home_there(layout, data):
     named = data.draw(

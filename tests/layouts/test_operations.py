@@ -154,6 +154,26 @@ def test_indexing_is_numpys(index):
     np.testing.assert_array_equal(packed_table(result), expected)
 
 
+@given(specs(), st.data())
+def test_any_index_is_numpys(spec, data):
+    """An int, a slice or all of each dimension; only part of a dimension of several strides may be refused."""
+    index = []
+    for extent in spec.shape:
+        start = data.draw(st.integers(0, extent - 1))
+        stop, step = data.draw(st.integers(start + 1, extent)), data.draw(st.integers(1, 3))
+        parts = [slice(None), slice(start, stop), slice(start, stop, step), slice(start, None, step)]
+        index.append(data.draw(st.sampled_from([start, *parts])))
+    index = tuple(index[: data.draw(st.integers(0, len(index)))])
+    expected = spec.positions()[index]
+    try:
+        result = spec.layout()[index]
+    except LayoutError:
+        assert any(isinstance(one, slice) and one != slice(None) and len(dims) > 1 for one, dims in zip(index, spec.dims))
+        return
+    assert result.shape == expected.shape
+    np.testing.assert_array_equal(packed_table(result), expected)
+
+
 def test_runtime_index_drops_its_dimension_and_moves_the_offset():
     i, j = Symbol("i", 0, 7), Symbol("j", 0, 15)
     layout = Layout(S[(8, 16) : (1 @ tx, 2)])
