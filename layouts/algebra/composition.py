@@ -91,7 +91,8 @@ def as_inner(inner: object, outer: Layout, what: str) -> Layout:
     if found.unit not in (ELEMENT, outer.unit):
         raise LayoutError(
             f"{what} counts {found.unit}s, and outer {outer.unit}s; numbers of elements are neither bits nor bytes",
-            legal=f"an inner layout in elements, or in_units({outer.unit!r}) where an element of outer is one {outer.unit}",
+            legal="an inner layout in elements"
+            + (f", or in_units({outer.unit!r}) where an element of outer is one {outer.unit}" if outer.unit != ELEMENT else ""),
         )
     if found.swizzle is not None and found.unit == ELEMENT:
         raise LayoutError(

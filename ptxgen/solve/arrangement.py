@@ -90,8 +90,6 @@ class Arrangement(Frozen):
     def __str__(self) -> str:
         return "".join(_text(name, how) for name, how in self.steps) or " as it is"
 
-    __repr__ = __str__
-
 
 def _text(name: str, how: Any) -> str:
     if name == "part":

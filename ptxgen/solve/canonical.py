@@ -81,9 +81,6 @@ class CanonicalPlan(Frozen):
         """
         judged(self._of, self.view.on(self.layout, self.dtype.bits)[0], self.dtype, **self._how)
 
-    def __repr__(self) -> str:
-        return f"<{self}>"
-
     def __str__(self) -> str:
         named = "".join(f", {axis}" for axis in self.repeats if axis != "*")
         issuer = self._of.match.entry.issuer

@@ -169,9 +169,6 @@ class DescriptorPlan(Frozen):
         ]
         return "\n".join(lines)
 
-    def __repr__(self) -> str:
-        return f"<{self}>"
-
 
 def _listed(numbers: Sequence[int]) -> str:
     shown = ", ".join(map(str, numbers[:_SHOWN]))

@@ -8,7 +8,7 @@ __all__ = ["Frozen"]
 
 
 class Frozen:
-    """An object whose attributes are set once."""
+    """An object whose attributes are set once, and which shows itself as it prints."""
 
     __slots__ = ()
 
@@ -19,3 +19,6 @@ class Frozen:
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"a plan does not change: {name} stays")
+
+    def __repr__(self) -> str:
+        return str(self)

@@ -208,9 +208,6 @@ class OperandPlan(Frozen):
         ]
         return "\n".join(lines)
 
-    def __repr__(self) -> str:
-        return f"<{self}>"
-
 
 _AXES = {"k": "(rows, K)", "mn": "(K, rows)"}
 _BYTE = type_named("b8")

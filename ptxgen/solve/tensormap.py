@@ -127,9 +127,6 @@ class TensorMapPlan(Frozen):
             f"  in shared     at a multiple of {self.align} bytes, rows {self.map.row_pitch} bytes apart",
         ])  # fmt: skip
 
-    def __repr__(self) -> str:
-        return f"<{self}>"
-
 
 def _shown(numbers: Sequence[Any]) -> str:
     return " x ".join(map(str, numbers))

@@ -200,6 +200,11 @@ def test_units_never_mix():
             "the inner layout counts bytes, and outer bits; numbers of elements are neither bits nor bytes\n"
             "  legal: an inner layout in elements, or in_units('bit') where an element of outer is one bit",
         ),
+        (
+            lambda: tile.compose(halves),
+            "the inner layout counts bits, and outer elements; numbers of elements are neither bits nor bytes\n"
+            "  legal: an inner layout in elements",
+        ),
     ]:
         with pytest.raises(LayoutError) as error:
             build()

@@ -300,6 +300,7 @@ def test_warpgroups_of_a_block_have_rows_of_their_own():
 def test_plans_do_not_change():
     plan = px.solve.operand(OPERAND, (64, 64))
     for one in (plan, plan.descriptor, plan.tensor_map(px.Tensor((64, 64), bf16, align=16)), px.solve.canonical(plan.layout, OPERAND)):
+        assert repr(one) == str(one)
         name = one.__slots__[-1]
         with pytest.raises(AttributeError, match="a plan does not change"):
             setattr(one, name, None)
