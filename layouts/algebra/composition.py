@@ -174,7 +174,7 @@ def _corner(inner: Layout, sign: int) -> str:
 class _Carries(Exception):
     """Why a composition has no strides: `what` carries, where."""
 
-    def __init__(self, what: str, number: int | None = None) -> None:
+    def __init__(self, what: str) -> None:
         super().__init__(what)
         self.what = what
 

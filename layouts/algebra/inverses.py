@@ -200,7 +200,7 @@ def _nested(layout: Layout, axis: Axis, digits: list[Digit], fresh: int) -> tupl
                 "its smaller strides make",
                 legal=f"a stride of at least {reached}, or element_table(layout, axes)",
             )
-        reached = _widen(layout, axis, parts, reached, stride, fresh)
+        reached = _widen(layout, axis, parts, reached, stride)
         if stride > reached:
             parts.append((stride // reached, fresh))
             fresh *= stride // reached
@@ -209,7 +209,7 @@ def _nested(layout: Layout, axis: Axis, digits: list[Digit], fresh: int) -> tupl
     return _Chain(parts, reached), fresh
 
 
-def _widen(layout: Layout, axis: Axis, parts: list[tuple[int, int]], reached: int, stride: int, fresh: int) -> int:
+def _widen(layout: Layout, axis: Axis, parts: list[tuple[int, int]], reached: int, stride: int) -> int:
     """Where a stride is no multiple of what lies below it, as in rows of 32 that are 33 apart, the last digit counts on into the gap."""
     if not stride % reached or not parts:
         return reached

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.pictures.page import written
+from ptxgen.layouts.pictures.sayings import WAYS
 from ptxgen.layouts.pictures.sheet import Look, Sheet, arrange
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from ptxgen.layouts.layout import Layout
 
-__all__ = ["LIMIT", "repr_svg", "svg", "terminal"]
+__all__ = ["LIMIT", "WAYS", "repr_svg", "svg", "terminal"]
 
 LIMIT = 32
 """Rows and columns of cells that are drawn where nothing else is asked for."""

@@ -65,9 +65,7 @@ class Partition(NamedTuple):
         return self.active // self.threads[self.ragged] * (self.grid[self.ragged] % self.threads[self.ragged])
 
 
-def partition(
-    grid: Sequence[int], steps: Sequence[int], width: int, threads: int, *, whole: bool = False, sector: int = SECTOR
-) -> Partition | None:
+def partition(grid: Sequence[int], steps: Sequence[int], width: int, threads: int, *, whole: bool = False) -> Partition | None:
     """The best way to cut a grid among at most so many threads; None where `whole` can't be had.
 
     In this order: least cost (see `Partition`), no ragged axis, most threads along the fastest axis.
@@ -83,8 +81,6 @@ def partition(
     threads : int
     whole : bool
         Whether all threads must take part in every access.
-    sector : int
-        Bytes that memory moves at once.
     """
     found: tuple[tuple[int, ...], Partition] | None = None
     warps = -(-threads // WARP)
@@ -95,11 +91,11 @@ def partition(
         issued = _AN_ACCESS * warps * prod(cut.repeats)
         if found is not None and issued > found[0][0]:
             continue
-        touched = _sectors(cut, steps, width, sector)
+        touched = _sectors(cut, steps, width)
         rank = (issued + touched, ragged is not None, *(-count for count in reversed(counts)))
         if found is None or rank < found[0]:
             found = rank, cut._replace(cost=issued + touched)
-    return found[1]._replace(sectors=_all_sectors(found[1], steps, width, sector)) if found else None
+    return found[1]._replace(sectors=_all_sectors(found[1], steps, width)) if found else None
 
 
 def _candidates(grid: tuple[int, ...], threads: int) -> Iterator[tuple[tuple[int, ...], int | None]]:
@@ -115,16 +111,16 @@ def _candidates(grid: tuple[int, ...], threads: int) -> Iterator[tuple[tuple[int
                 yield (*others[:axis], most, *others[axis:]), axis
 
 
-def _sectors(found: Partition, steps: Sequence[int], width: int, sector: int) -> int:
+def _sectors(found: Partition, steps: Sequence[int], width: int) -> int:
     repeats = [extent // count for extent, count in zip(found.grid, found.threads)]
-    total = _touched(found, steps, width, sector, found.active) * prod(repeats)
+    total = _touched(found, steps, width, found.active) * prod(repeats)
     if found.tail:
         repeats[found.ragged] = 1  # type: ignore[index]
-        total += _touched(found, steps, width, sector, found.tail) * prod(repeats)
+        total += _touched(found, steps, width, found.tail) * prod(repeats)
     return total
 
 
-def _all_sectors(found: Partition, steps: Sequence[int], width: int, sector: int) -> int:
+def _all_sectors(found: Partition, steps: Sequence[int], width: int) -> int:
     """Different sectors in each access of each warp, over all repeats."""
     starts: np.ndarray = np.zeros((1, 1), np.int64)
     inside: np.ndarray = np.ones((1, 1), np.bool_)
@@ -133,21 +129,21 @@ def _all_sectors(found: Partition, steps: Sequence[int], width: int, sector: int
         at = np.arange(found.repeats[axis])[:, None, None, None] * count + np.arange(count)  # (repeat, 1, 1, thread) of this axis
         starts = (starts[:, :, None] + at * steps[axis]).reshape(-1, starts.shape[1] * count)
         inside = (inside[:, :, None] & (at < extent)).reshape(starts.shape)
-    each = max(1, width // sector)
-    touched = starts[..., None] // sector + np.arange(each)
+    each = max(1, width // SECTOR)
+    touched = starts[..., None] // SECTOR + np.arange(each)
     access = np.arange(len(starts))[:, None] * (starts.shape[1] // WARP + 1) + np.arange(starts.shape[1]) // WARP
     keys = access[..., None] * (int(np.ptp(touched)) + 1) + (touched - touched.min())
     return len(np.unique(keys[inside]))
 
 
-def _touched(found: Partition, steps: Sequence[int], width: int, sector: int, active: int) -> int:
+def _touched(found: Partition, steps: Sequence[int], width: int, active: int) -> int:
     """Different sectors in each warp of the first `active` threads, at one repeat."""
     starts = np.zeros(1, np.int64)
     for axis in found.order:
         starts = (starts[:, None] + np.arange(found.threads[axis], dtype=np.int64) * steps[axis]).ravel()
     starts = starts[:active]
-    each = max(1, width // sector)
-    sectors = (starts[:, None] // sector + np.arange(each)).ravel()
+    each = max(1, width // SECTOR)
+    sectors = (starts[:, None] // SECTOR + np.arange(each)).ravel()
     warp = np.arange(len(starts)) // WARP
     keys = np.repeat(warp, each) * (int(np.ptp(sectors)) + 1) + (sectors - sectors.min())
     return len(np.unique(keys))

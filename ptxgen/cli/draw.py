@@ -13,11 +13,10 @@ from ptxgen.cli.output import UsageError
 from ptxgen.instructions.hardware import HardwareOperand, hardware_layout, hardware_operands
 from ptxgen.instructions.types import ELEMENT_TYPES, TYPES
 from ptxgen.layouts import AxisTerm, Layout, LayoutError, Replica, Shard, Swizzle, m, parse
-from ptxgen.layouts.pictures import svg, terminal
+from ptxgen.layouts.pictures import WAYS, svg, terminal
 
 __all__ = ["DrawOptions", "draw"]
 
-_WAYS = ("owner", "bank", "address")
 _REGISTER = 32  # bits
 _SWIZZLES = {"32B": Swizzle.B32, "64B": Swizzle.B64, "128B": Swizzle.B128, "128B-atom32B": Swizzle.B128_ATOM32}
 
@@ -64,7 +63,7 @@ def draw(what: str, options: DrawOptions) -> None:
     """
     if options.output is not None and options.output.suffix.lower() not in (".svg", ""):
         raise UsageError(f"--output {options.output}: SVG is what is written; name the file *.svg")
-    if options.by is not None and options.by not in _WAYS:
+    if options.by is not None and options.by not in WAYS:
         raise UsageError(f"--as {options.by}: owner, bank and address are known")
     reader = next((reader for start, reader in _READERS.items() if re.match(rf"\s*(?:{start})", what)), None)
     drawing = _of_opcode(what, options) if reader is None else _of_text(what, reader, options)
