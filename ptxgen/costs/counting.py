@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from ptxgen.costs.records import Access, Cost
 from ptxgen.costs.walk import Executed, Place
 from ptxgen.emulator.memory import FIRST
 from ptxgen.instructions.registry import Match
+from ptxgen.instructions.tiles import atom_shape, evaluate_names
 from ptxgen.instructions.types import TYPES
 from ptxgen.layouts.banks import SHARED, WARP, collision, copy_wavefronts, ideal_wavefronts, row_wavefronts, wavefronts
 from ptxgen.layouts.sectors import copied_sectors, ideal_sectors, sectors
@@ -26,14 +28,18 @@ _ENGINE = "moved by the copy engine"
 _ATOMIC = "updated at the memory"
 _ELSEWHERE = "of another unit"
 _PAST = "written past the banks' pipe"
+_UNSAID = "which lane takes what is the hardware's affair"
 
 _ADDRESSING = {"integer", "logic", "move", "control", "comparison"}
 
-_MATRIX_ROWS = {".m8n8": 8, ".m16n16": 16, ".m8n16": 8, ".m16n8": 8}
+_ROW = 16
+"""Bytes of a row of a matrix whose address a lane gives."""
 
 
 class _Reach(NamedTuple):
     """What one operand of a form reaches: `width` bytes a lane, or a row of `width` bytes by each of the first `rows` lanes.
+
+    A width of 0 is not known.
 
     `other` is the other side of a copy, on which the counts depend as well.
     """
@@ -109,7 +115,7 @@ def _access(group: list[Executed], name: str, boxes: Boxes) -> list[Access]:
         return [_moved(group, name, space, store, boxes)]
     size = int(active[..., : reach.rows].sum() if reach.rows else active.sum()) * reach.width
     unknown = _FROM_MEMORY if any(one.addresses is None for one in places) else reach.note
-    access = Access(name, space, store, requests, size, note=unknown)
+    access = Access(name, space, store, requests, size if reach.width else None, note=unknown)
     if unknown not in ("", _ATOMIC):
         return [access]
     others = [one.places[reach.other] for one in group] if reach.other else []
@@ -180,12 +186,23 @@ def _reach(match: Match, name: str, one: Executed) -> _Reach | None:
         return _Reach(_bytes(match, name))
     if family == "atomic":
         return _Reach(_bytes(match, name), note=_ATOMIC)
-    if match.entry.name in ("ldmatrix", "stmatrix"):
-        shape = next((_MATRIX_ROWS[value] for value in _MATRIX_ROWS if value[1:] in match.opcode.split(".")), 8)
-        return _Reach(16, rows=shape * int(match.value(".num")[1:]))
     if match.entry.name == "cp.async":
         return _copy(match, name, one.numbers.get("cp_size", 16))
-    return _Reach(1, note=_ELSEWHERE)
+    if match.entry.issuer == "warp":
+        return _matrices(match, name)
+    return _Reach(_bytes(match, name) if str(contract.type).startswith(".") else 0, note=_ELSEWHERE)
+
+
+def _matrices(match: Match, name: str) -> _Reach:
+    """Matrices that a warp moves together: row by row at the addresses that its lanes give, or one that lanes part among themselves."""
+    for tile in (match.entry.layouts, match.entry.tile):
+        if tile is not None and name in tile.atoms:
+            atom = tile.atoms[name]
+            shape = atom_shape(atom, evaluate_names(tile, match, ()), match)
+            if not tile.unspecified:
+                return _Reach(_ROW, rows=prod(shape[:-1]))
+            return _Reach(prod(shape) * match.type(atom.element).element.bits // 8 // WARP, note=_UNSAID)
+    return _Reach(0, note=_ELSEWHERE)
 
 
 def _copy(match: Match, name: str, size: int) -> _Reach:

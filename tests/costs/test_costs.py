@@ -250,3 +250,21 @@ def test_matrices_are_rows():
 
     assert kernel(S[(32, 64)]).costs().total("wavefronts") == 32
     assert kernel(layout).costs().total("wavefronts") == 4
+
+
+def test_what_lanes_part_among_themselves_has_its_bytes():
+    @px.kernel(grid=1, block=32)
+    def kernel(C: px.Tensor((16, 16), px.f32, align=32)):
+        tile = px.shared((16, 16), px.f16, align=32)
+        a, b = (px.ptx[f"wmma.load.{name}.sync.aligned.row.m16n16k16.shared.f16"](tile, 16) for name in "ab")
+        c = px.ptx["wmma.load.c.sync.aligned.row.m16n16k16.global.f32"](C, 16)
+        d = px.ptx["wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32"](a, b, c)
+        px.ptx["wmma.store.d.sync.aligned.row.m16n16k16.global.f32"](C, d, 16)
+
+    accesses = [one for record in kernel.costs().memory for one in record.accesses]
+    assert [(one.space, one.store, one.requests, one.bytes) for one in accesses] == [
+        ("shared", False, 1, 512), ("shared", False, 1, 512), ("global", False, 1, 1024), ("global", True, 1, 1024),
+    ]  # fmt: skip
+    assert {(one.wavefronts, one.sectors, one.note) for one in accesses} == {
+        (None, None, "which lane takes what is the hardware's affair")
+    }
