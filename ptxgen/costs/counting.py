@@ -39,9 +39,7 @@ _ROW = 16
 class _Reach(NamedTuple):
     """What one operand of a form reaches: `width` bytes a lane, or a row of `width` bytes by each of the first `rows` lanes.
 
-    A width of 0 is not known.
-
-    `other` is the other side of a copy, on which the counts depend as well.
+    The width is 0 where it is not known. `other` is the other side of a copy, on which the counts depend as well.
     """
 
     width: int

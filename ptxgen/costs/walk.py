@@ -122,7 +122,7 @@ class _Walk:
             for step in self.flow.steps[block.start : block.end]:
                 yield self._execute(step, may[number], certain)
             for after, literal in ways.forward[number]:
-                coming, known = self._taken(number, literal, may[number], must[number], ways)
+                coming, known = self._taken(number, literal, may[number], ways)
                 may[after] = may[after] | coming
                 if known:
                     must[after] = must[after] | (coming & must[number])
@@ -134,7 +134,7 @@ class _Walk:
             for name in ways.changed.get(number, ()):
                 self.assumed[name] = _ONE_ROUND
 
-    def _taken(self, number: int, literal: Literal | None, may: Mask, must: Mask, ways: Ways) -> tuple[Mask, bool]:
+    def _taken(self, number: int, literal: Literal | None, may: Mask, ways: Ways) -> tuple[Mask, bool]:
         """Who takes a way out of a block, and whether that is known."""
         if number in ways.leaving or (literal is None and len(ways.forward[number]) > 1):
             return may, len(ways.forward[number]) < 2  # behind a loop sooner or later; or an index decides
