@@ -40,11 +40,11 @@ OVERRIDE_SPELLED = "{, tensor_size}{, lower_strides, upper_strides}"
 OVERRIDE_ATTRIBUTE = ".override_attribute = { .override::global_dim, .override::global_dim_stride };"
 OVERRIDES = {
     "global_address": source("u64", immediate=False),
-    "tensor_size": source("b16", vector=".dim", braced=True, immediate=False),
+    "tensor_size": source("u16", vector=".dim", braced=True, immediate=False),
     "lower_strides": source(
         "b32", vector="1 if .dim in .2d else 2 if .dim in .3d else 3 if .dim in .4d else 4", braced=True, immediate=False
     ),
-    "upper_strides": source("b16", immediate=False),
+    "upper_strides": source("u16", immediate=False),
 }
 _ATTRIBUTE = "other extents are given exactly where .override::global_dim or .override::global_dim_stride is"
 _STRIDES = "other strides are given exactly where .override::global_dim_stride is"
