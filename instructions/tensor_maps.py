@@ -38,13 +38,13 @@ OVERRIDE_SPELLED = "{, tensor_size}{, lower_strides, upper_strides}"
 """The operands of `.override_attribute`, behind the address in the brackets."""
 
 OVERRIDE_ATTRIBUTE = ".override_attribute = { .override::global_dim, .override::global_dim_stride };"
-OVERRIDES = {
+OVERRIDES = {  # of extents ptxas 13.5 takes .u16 in copies, and not for fabric
     "global_address": source("u64", immediate=False),
-    "tensor_size": source("u16", vector=".dim", braced=True, immediate=False),
+    "tensor_size": source("s16", vector=".dim", braced=True, immediate=False),
     "lower_strides": source(
         "b32", vector="1 if .dim in .2d else 2 if .dim in .3d else 3 if .dim in .4d else 4", braced=True, immediate=False
     ),
-    "upper_strides": source("u16", immediate=False),
+    "upper_strides": source("s16", immediate=False),
 }
 _ATTRIBUTE = "other extents are given exactly where .override::global_dim or .override::global_dim_stride is"
 _STRIDES = "other strides are given exactly where .override::global_dim_stride is"
