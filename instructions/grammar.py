@@ -14,7 +14,8 @@ from ptxgen.instructions.types import TYPES, Type, type_named
 from ptxgen.layouts.errors import PtxgenError
 
 __all__ = [
-    "Bindings", "Form", "Slot", "condition", "count_expression", "forms", "parse_version", "predicate", "tokens_of", "type_expression",
+    "Bindings", "Form", "Slot", "condition", "count_expression", "forms", "operand_names", "parse_version", "predicate", "tokens_of",
+    "type_expression",
 ]  # fmt: skip
 
 Bindings = Mapping[str, Union[str, bool]]
@@ -287,7 +288,8 @@ def _presence(mark: str | None) -> str:
     return "" if not mark else "optional" if mark.startswith("{") else "required"
 
 
-def _operand_names(slots: Sequence[Slot]) -> frozenset[str]:
+def operand_names(slots: Sequence[Slot]) -> frozenset[str]:
+    """The names of all operands in a list, those inside of braces and behind bars as well."""
     return frozenset(name for slot in slots for name in (slot.name, slot.second, *slot.inner) if name)
 
 
@@ -308,7 +310,7 @@ class Form:
         values = chain.from_iterable(values for _, values, _ in _qualifiers(self.elements, False))
         self.words = frozenset(word for value in values for word in tokens_of(value)[1:])
         self.operand_lists = _operand_lists(operands)
-        self.required = frozenset.intersection(*(_operand_names(slots) for slots in self.operand_lists))
+        self.required = frozenset.intersection(*(operand_names(slots) for slots in self.operand_lists))
         literal_types = [part for part in _OPCODE_PART.findall(opcode) if part[1:] in TYPES and part not in choices]
         self.default_type = literal_types[-1] if literal_types else None
 

@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from ptxgen.instructions.descriptors import CANONICAL, Canonical, Descriptor
-from ptxgen.instructions.grammar import condition, forms
+from ptxgen.instructions.grammar import condition, forms, operand_names
 from ptxgen.instructions.registry import Match, entries, lookup
 from ptxgen.instructions.tiles import (
     LANE,
@@ -336,9 +336,8 @@ def _of_pair(made: Layout, blocks: str) -> Layout:
 # ---- by opcode --------------------------------------------------------------------------------------------------------
 
 
-def _operand_names(match: Match) -> set[str]:
-    slots = [slot for line in match.form.operand_lists for slot in line]
-    return {name for slot in slots for name in (slot.name, slot.second, *slot.inner) if name}
+def _operand_names(match: Match) -> frozenset[str]:
+    return frozenset().union(*map(operand_names, match.form.operand_lists))
 
 
 def _tiles(match: Match) -> Iterator[Tile]:

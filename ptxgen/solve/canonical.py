@@ -20,7 +20,8 @@ from ptxgen.layouts.search.cuts import Piece, cuts
 from ptxgen.layouts.spec import Shard
 from ptxgen.solve.arrangement import Arrangement, braced
 from ptxgen.solve.frozen import Frozen
-from ptxgen.solve.judge import UNITS, Asked, asked, bound, issuers, judged
+from ptxgen.solve.judge import Asked, asked, bound, issuers, judged
+from ptxgen.tile.group import UNITS
 
 __all__ = ["CanonicalPlan", "canonical"]
 
@@ -247,7 +248,7 @@ def _impossible(
                 problem, (f"the tensor is {whole} times what one instruction takes", f"scope {how['scope']!r} has {count} that issue it"),
                 legal=f"a tensor of a multiple of {count} times {takes}, or a part of it",
             )  # fmt: skip
-        threads, wanted = layout.table().thread, issuers(of, how["scope"], how["threads"]) * UNITS.get(of.match.entry.issuer, 1)
+        threads, wanted = layout.table().thread, issuers(of, how["scope"], how["threads"]) * UNITS[of.match.entry.issuer]
         owners = len(set(threads.ravel().tolist())) if threads is not None else wanted
         if owners != wanted:
             return Impossible(

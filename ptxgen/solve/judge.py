@@ -15,19 +15,15 @@ from ptxgen.layouts import S
 from ptxgen.layouts.layout import Layout, as_layout
 from ptxgen.layouts.spec import Shard
 from ptxgen.tile.apply import bound_operand
-from ptxgen.tile.group import SCOPES, Group
+from ptxgen.tile.group import SCOPES, UNITS, Group
 from ptxgen.tile.implied import check_extents, extents
 from ptxgen.tile.operands import TileOperand
 from ptxgen.tracing.builder import Builder
 from ptxgen.tracing.views import Memory, Registers, View
 
-__all__ = ["UNITS", "Asked", "asked", "bound", "issuers", "judged"]
-
-UNITS = {"warp": 32, "warpgroup": 128}
-"""Threads that issue an instruction together."""
+__all__ = ["Asked", "asked", "bound", "issuers", "judged"]
 
 _ANY, _LISTED = 128, 6
-_THREADS = {"thread": 1, "warp": 32, "warpgroup": 128}
 
 
 class Asked:
@@ -70,7 +66,7 @@ class Asked:
     def scope(self) -> str:
         """The scope at which the instruction has one issuer."""
         issuer = self.match.entry.issuer
-        return issuer if issuer in _THREADS else "thread"
+        return issuer if issuer in SCOPES else "thread"
 
     @property
     def sized(self) -> str:
@@ -179,10 +175,10 @@ def issuers(of: Asked, scope: str, threads: int | None) -> int:
         raise LayoutError(f"{scope!r} is no execution scope", legal=f"scope={' | '.join(map(repr, SCOPES))}")
     if issuer == "one" or scope == "thread":
         return 1
-    count = _THREADS.get(scope) or threads
+    count = UNITS.get(scope) or threads
     if count is None:
         raise LayoutError(f"scope {scope!r} has as many threads as the block, which are not said", legal="threads=256")
-    return max(1, count // UNITS.get(issuer, 1))
+    return max(1, count // UNITS[issuer])
 
 
 def judged(of: Asked, layout: Layout, dtype: Type, *, scope: str, threads: int | None, align: int, space: str, name: str) -> TileOperand:
@@ -210,9 +206,9 @@ def judged(of: Asked, layout: Layout, dtype: Type, *, scope: str, threads: int |
     """
     match = of.match
     issuers(of, scope, threads)  # which refuses scopes that mean nothing
-    if threads is None and scope not in _THREADS:  # one thread issues for a block of any size
+    if threads is None and scope not in UNITS:  # one thread issues for a block of any size
         threads = 1
-    builder = Builder(name, (threads or _THREADS[scope], 1, 1))
+    builder = Builder(name, (threads or UNITS[scope], 1, 1))
     with builder:
         scope, issuer = ("thread", "thread") if match.entry.issuer == "one" else (scope, match.entry.issuer)
         group = Group.at(builder, scope, issuer)

@@ -23,12 +23,12 @@ from ptxgen.solve.arrangement import Arrangement
 from ptxgen.solve.judge import Asked
 from ptxgen.solve.probe import Probe
 from ptxgen.tile.boxes import SPANS, box_rows, copied, image_align
+from ptxgen.tile.group import UNITS
 from ptxgen.tile.image import Image
 from ptxgen.tile.matrices import Found, recognise
 
 __all__ = ["Access", "SharedPlan", "fitted", "shared"]
 
-_WARPS = {"thread": 1, "warp": 32, "warpgroup": 128}
 _SWIZZLES = (None, Swizzle.B32, Swizzle.B64, Swizzle.B128)  # of boxes and descriptors, on every target that has these
 _BULK = 16  # bytes that the size and the address of a bulk copy are multiples of
 _BOX = 256  # elements along each axis of a box of a tensor map
@@ -311,7 +311,7 @@ def _image(match: Match, name: str, atom: Atom | None, view: Probe) -> Image:
 
 
 def _lanes(access: Access, match: Match, name: str, image: Image, view: Probe, dtype: Type, threads: int) -> Pattern:
-    unit = _WARPS[match.entry.issuer]
+    unit = UNITS[match.entry.issuer]
     issuers = threads // unit
     if view.shape[view.ndim - len(image.shape) :] != image.shape or not issuers or prod(view.shape) % (issuers * image.size):
         raise LayoutError(

@@ -16,11 +16,11 @@ from ptxgen.layouts.expr import Monomial, Symbol
 from ptxgen.layouts.table import Table
 from ptxgen.tracing.builder import Builder, Value
 
-__all__ = ["SCOPES", "Group"]
+__all__ = ["SCOPES", "UNITS", "Group"]
 
 SCOPES = ("thread", "warp", "warpgroup", "cta", "cluster")
-_SIZES = {"warp": 32, "warpgroup": 128}
-_UNITS = {"thread": 1, "one": 1, "warp": 32, "warpgroup": 128}
+UNITS = {"thread": 1, "one": 1, "warp": 32, "warpgroup": 128}
+"""Threads that issue an instruction together, by its contract's word for them."""
 
 
 def check_guard(builder: Builder, opcode: str, issuer: str, predicate: Any) -> None:
@@ -33,7 +33,7 @@ def check_guard(builder: Builder, opcode: str, issuer: str, predicate: Any) -> N
     if issuer not in ("warp", "warpgroup") or ".aligned" not in opcode or not isinstance(predicate, Value) or predicate.same:
         return
     if predicate.threads is not None:
-        units = np.arange(builder.threads) // _UNITS[issuer]
+        units = np.arange(builder.threads) // UNITS[issuer]
         holding = np.bincount(units, weights=predicate.threads)
         if ((holding == 0) | (holding == np.bincount(units))).all():
             return
@@ -64,7 +64,7 @@ def check_same(builder: Builder, match: Match, name: str, value: Any) -> None:
     if given is None:
         return
     threads = builder.active_threads()
-    units = threads // _UNITS[issuer]
+    units = threads // UNITS[issuer]
     differs = np.flatnonzero((units[1:] == units[:-1]) & (given[threads[1:]] != given[threads[:-1]]))
     if not len(differs):
         return
@@ -119,13 +119,13 @@ class Group:
         self.threads = threads
         self.scope = scope
         self.issuer = issuer
-        self.unit = _UNITS[issuer]
+        self.unit = UNITS[issuer]
         self.active = active
         if not len(self.active):
             raise TraceError(
                 "no thread is active here", why="the guards around this line exclude each other", legal="guards that some thread passes"
             )
-        self.span = 1 if scope == "thread" else min(_SIZES.get(scope, threads), threads)
+        self.span = 1 if scope == "thread" else min(UNITS.get(scope, threads), threads)
         self.rows = np.zeros(1, np.int64) if scope == "thread" else self._local()
         self.local = self.rows if self.unit == 1 else self._whole_units()
         self.ctas = tuple(reversed(cluster)) if scope == "cluster" else ()
