@@ -11,7 +11,11 @@ from collections.abc import Mapping
 
 from ptxgen.layouts.swizzle import Swizzle
 
-__all__ = ["CANONICAL", "TCGEN05", "WGMMA", "Canonical", "Descriptor"]
+__all__ = ["CANONICAL", "SPANNING", "TCGEN05", "WGMMA", "Canonical", "Descriptor"]
+
+
+SPANNING: dict[int, Swizzle | None] = {0: None, 32: Swizzle.B32, 64: Swizzle.B64, 128: Swizzle.B128}
+"""The swizzles by the bytes of their span, as calls take them as well."""
 
 
 class Canonical:
@@ -40,6 +44,10 @@ class Canonical:
         self.major = major
         self.word = word or major
         self.layout = layout
+
+    def has(self, swizzle: Swizzle | int | None) -> bool:
+        """Whether this is its swizzle: given itself, or by the bytes of its span; None and 0 are none."""
+        return (self.pattern if isinstance(swizzle, Swizzle) or swizzle is None else self.swizzle) == swizzle
 
     def rows(self, unit: int) -> int:
         """Rows of a block of the layout, for `unit` elements in 16 bytes."""

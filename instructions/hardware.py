@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from math import prod
 from typing import Any
 
+from ptxgen.instructions.arguments import OPCODE
 from ptxgen.instructions.descriptors import CANONICAL, Canonical, Descriptor
 from ptxgen.instructions.grammar import condition, forms, operand_names
 from ptxgen.instructions.registry import Match, entries, lookup
@@ -26,6 +27,7 @@ from ptxgen.instructions.tiles import (
     legal_extents,
     names_of,
 )
+from ptxgen.layouts.arguments import TEXT, takes
 from ptxgen.layouts.axes import AxisTerm, TCol, TLane, cbx, m
 from ptxgen.layouts.dims import Dim, Dims
 from ptxgen.layouts.errors import LayoutError
@@ -33,6 +35,7 @@ from ptxgen.layouts.expr import exact_int
 from ptxgen.layouts.layout import Layout
 from ptxgen.layouts.parse import parse
 from ptxgen.layouts.spec import Replica, Shard
+from ptxgen.layouts.swizzle import Swizzle
 
 __all__ = ["HardwareOperand", "canonical_shared", "hardware_layout", "hardware_layouts", "hardware_operands"]
 
@@ -92,9 +95,8 @@ class HardwareOperand:
             if name in self._spoken:
                 found[name] = self._constant(source)
         if self._atom.place == "descriptor":
-            words = chosen(self._atom.majors, self._match).split()
-            found["major"] = tuple(dict.fromkeys(_MAJORS[word] for word in words))
-            swizzles = {one.swizzle for one in CANONICAL if one.word in words}
+            found["major"] = tuple(dict.fromkeys(_MAJORS[word] for word in self.majors))
+            swizzles = {one.swizzle for one in self._canonical}
             found["swizzle"] = tuple(sorted(swizzles, reverse=True))
         if self._paired():
             found["pair"] = (False, True)
@@ -158,6 +160,11 @@ class HardwareOperand:
         return chosen(self._atom.majors, self._match).split()
 
     @property
+    def _canonical(self) -> list[Canonical]:
+        """The canonical layouts that it may have."""
+        return [one for one in CANONICAL if one.word in self.majors]
+
+    @property
     def _bits(self) -> int:
         return self._match.type(self._atom.element).element.bits
 
@@ -174,7 +181,8 @@ class HardwareOperand:
                 takes = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
                 raise LayoutError(f"{name} is no choice for {self.operand} of {self.opcode}", legal=takes)
             legal = self.choices.get(name, ())
-            if name not in self._tile.extents and legal and value not in legal:
+            swizzled = name == "swizzle" and any(one.has(value) for one in self._canonical)
+            if name not in self._tile.extents and legal and value not in legal and not swizzled:
                 raise LayoutError(
                     f"{name} = {value!r} for {self.operand} of {self.opcode}", legal=f"{name} = {' or '.join(map(repr, legal))}"
                 )
@@ -213,15 +221,15 @@ class HardwareOperand:
     def _shared(self, names: Mapping[str, int], choices: Mapping[str, Any]) -> Layout:
         atom = atom_shape(self._atom, names, self._match)
         shape = self._matrix(atom, choices.get("shape"))
-        words = chosen(self._atom.majors, self._match).split()
         majors, swizzles = self.choices["major"], self.choices["swizzle"]
         major, swizzle = choices.get("major", majors[0]), choices.get("swizzle", swizzles[0])
-        for one in CANONICAL:
-            if one.word in words and one.major == major and one.swizzle == swizzle:
+        for one in self._canonical:
+            if one.major == major and one.has(swizzle):
                 return canonical_shared(one, shape, self._bits, choices.get("lead"), choices.get("stride"))
-        legal = sorted({one.swizzle for one in CANONICAL if one.word in words and one.major == major})
+        legal = sorted({one.swizzle for one in self._canonical if one.major == major})
+        asked = f"the swizzle {swizzle}" if isinstance(swizzle, Swizzle) else f"a swizzle of {swizzle or 0} bytes"
         raise LayoutError(
-            f"{self.operand} of {self.opcode} is not {major}-major with a swizzle of {swizzle} bytes",
+            f"{self.operand} of {self.opcode} is not {major}-major with {asked}",
             legal=f"{major}-major with {' or '.join(map(str, legal))}",
         )
 
@@ -230,7 +238,7 @@ class HardwareOperand:
         own = atom[0], prod(atom[1:])
         if shape is None:
             return own
-        asked = tuple(exact_int(extent, "an extent") for extent in shape)
+        asked = tuple(exact_int(extent, "an extent") for extent in (shape if isinstance(shape, (tuple, list)) else (shape,)))
         if len(asked) != 2 or any(extent < 1 or extent % one for extent, one in zip(asked, own)):
             raise LayoutError(
                 f"a tile of {asked} for {self.operand} of {self.opcode}", legal=f"(rows, k) that are multiples of {own}, one instruction's"
@@ -276,7 +284,7 @@ def canonical_shared(
         raise LayoutError(f"k = {k} is no multiple of {repeated}, which {canonical.described} repeats")
     distances = []
     for name, given, own in (("lead", lead, dense[0]), ("stride", stride, dense[1])):
-        if given is not None and (given % 16 or not 0 <= given < 1 << 18):
+        if given is not None and (exact_int(given, name) % 16 or not 0 <= given < 1 << 18):
             raise LayoutError(f"{name} = {given} bytes", legal="a multiple of 16 below 262144")
         distances.append(own if given is None else given * 8 // bits)
     made = parse(canonical.layout, rows=whole, k=panel, t=unit, lead=distances[0], stride=distances[1]).reshape(whole, panel)
@@ -354,6 +362,7 @@ def _operands_of(match: Match) -> Iterator[HardwareOperand]:
                 yield HardwareOperand(match, tile, name, atom)
 
 
+@takes(opcode=OPCODE)
 def hardware_operands(opcode: str) -> dict[str, HardwareOperand]:
     """The operands of an opcode whose place in hardware is fixed, by the contract's names for them.
 
@@ -374,6 +383,7 @@ def hardware_operands(opcode: str) -> dict[str, HardwareOperand]:
     return found
 
 
+@takes(opcode=OPCODE, operand=TEXT)
 def hardware_layout(opcode: str, operand: str, **choices: Any) -> Layout:
     """Where the elements of an instruction's operand lie.
 
@@ -387,8 +397,9 @@ def hardware_layout(opcode: str, operand: str, **choices: Any) -> Layout:
         What the opcode leaves open. `hardware_operands` lists for each operand which there are:
 
         - ``rows=``, ``n=``: extents of tcgen05's matrices, in one block;
-        - ``major="k"`` or ``"mn"``, ``swizzle=128``, 64, 32 or 0 (bytes): a shared matrix. ``shape=(rows, k)``: a tile of several
-          instructions. ``lead=``, ``stride=``: the descriptor's distances in bytes, where the matrix is not dense;
+        - ``major="k"`` or ``"mn"``, ``swizzle=Swizzle.B128`` (``.B64``, ``.B32``, None) or its bytes, 128, 64, 32 or 0: a shared matrix.
+          ``shape=(rows, k)``: a tile of several instructions. ``lead=``, ``stride=``: the descriptor's distances in bytes, where the
+          matrix is not dense;
         - ``selector=``, ``byte=``, ``thread=``: which lanes give metadata and scales, and in which bytes;
         - ``split=``: columns between the halves of ``.16x32bx2``;
         - ``pair=True``: both blocks of ``.cta_group::2``, on the axis `cbx`.
@@ -440,6 +451,7 @@ def _no_operand(opcode: str, operand: str, found: Mapping[str, HardwareOperand],
     return LayoutError(f"{opcode} has no operand whose elements lie in places of the hardware's choice: each thread has its own words")
 
 
+@takes(beginning=TEXT)
 def hardware_layouts(beginning: str = "") -> Iterator[HardwareOperand]:
     """Every operand with a place of its own, of every opcode that begins so, family by family.
 

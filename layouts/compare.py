@@ -27,6 +27,8 @@ def equal(a: Layout, b: Layout) -> bool:
     """
     if a is b:
         return True
+    if not hasattr(b, "canonical"):
+        raise LayoutError(f"a layout is compared with {b!r}", legal="a Layout")
     if a.unit != b.unit:
         raise LayoutError(f"a layout in {a.unit}s can't be compared with one in {b.unit}s; {_remedy(a, b)}")
     if a.shape != b.shape:

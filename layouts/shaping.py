@@ -38,6 +38,7 @@ def _unreshapable(layout: Layout, sizes: tuple[Scalar, ...], problem: object) ->
 
 def group(layout: Layout, first: int, stop: int) -> Layout:
     """Dimensions `first .. stop - 1` as one: the reshape that multiplies their extents. See `Layout.group`."""
+    first, stop = (exact_int(place, "a dimension's number") for place in (first, stop))
     if not 0 <= first < stop <= layout.ndim:
         raise LayoutError(f"no dimensions {first}..{stop - 1} in shape {shape_text(layout.shape)}")
     merged = tuple(dim for part in layout.dims[first:stop] for dim in part)
@@ -46,6 +47,7 @@ def group(layout: Layout, first: int, stop: int) -> Layout:
 
 def ungroup(layout: Layout, place: int) -> Layout:
     """A dimension as its physical ones: the reshape that undoes `group`. See `Layout.ungroup`."""
+    place = exact_int(place, "a dimension's number")
     if not 0 <= place < layout.ndim:
         raise LayoutError(f"no dimension {place} in shape {shape_text(layout.shape)}")
     return layout._with((*layout.dims[:place], *((dim,) for dim in layout.dims[place]), *layout.dims[place + 1 :]))

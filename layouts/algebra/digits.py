@@ -82,6 +82,8 @@ def axes_wanted(layout: Layout, axes: Iterable[Axis | str] | None) -> list[Axis]
         return sorted(used, key=lambda axis: (axis is m, axis.order))
     if isinstance(axes, (Axis, str)):
         axes = (axes,)
+    if not isinstance(axes, Iterable):
+        raise LayoutError(f"{axes!r} names no axes", legal="an axis, or a tuple of them: (laneid, m)")
     wanted = [axis_of(axis) for axis in axes]
     twice = next((axis for axis in wanted if wanted.count(axis) > 1), None)
     if twice is not None:
@@ -101,6 +103,6 @@ def axis_of(value: Axis | str) -> Axis:
     """The axis by itself or by its name."""
     if isinstance(value, Axis):
         return value
-    if value not in AXES:
+    if not isinstance(value, str) or value not in AXES:
         raise LayoutError(f"unknown axis {value!r}; the axes are {', '.join(AXES)}")
     return AXES[value]

@@ -116,6 +116,8 @@ def _grouped(layout: Layout, first: int, count: int) -> Layout:
 
 
 def _one_for_each(layout: Layout, tiler: Sequence[Inner]) -> Sequence[Inner]:
+    if isinstance(tiler, str) or not isinstance(tiler, Sequence):
+        raise LayoutError(f"{tiler!r} is no tile", legal="a layout or an int, or one of these or None for each dimension")
     if len(tiler) != layout.ndim:
         raise LayoutError(
             f"{len(tiler)} tiles for the {layout.ndim} dimensions of shape {shape_text(layout.shape)}",

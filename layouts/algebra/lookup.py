@@ -53,6 +53,8 @@ def elements(layout: Layout, at: At | None = None, **named: int) -> list[tuple[i
     LayoutError
         For a place that the axis does not have, a name that is no axis, and layouts known only at run time.
     """
+    if at is not None and not isinstance(at, Mapping):
+        raise LayoutError(f"places are given by their axes, not as {at!r}", legal="laneid=5, m=3, or {laneid: 5, m: 3}")
     given = [*(at or {}).items(), *named.items()]
     wanted = {axis_of(axis): exact_int(value, f"the place on {axis}") for axis, value in given}
     homes = _homes(layout, list(wanted))
@@ -87,6 +89,8 @@ def element_table(layout: Layout, axes: Axes = None) -> np.ndarray:
         When a position is negative, or holds two elements, with the coordinates.
     """
     wanted = axes_wanted(layout, axes)
+    if not wanted:
+        raise LayoutError("a table has at least one axis", legal="an axis, or a tuple of them: (laneid, m)")
     homes = _homes(layout, wanted)
     full = layout.expand_replicas()
     numbers = np.broadcast_to(np.arange(layout.size).reshape(layout.shape), full.shape).ravel()

@@ -8,6 +8,7 @@ from typing import Union
 from ptxgen.layouts.algebra.arguments import on_layout
 from ptxgen.layouts.algebra.complements import gaps_along
 from ptxgen.layouts.algebra.composition import as_inner, compose
+from ptxgen.layouts.arguments import EXTENTS, SEQUENCE, takes
 from ptxgen.layouts.axes import m
 from ptxgen.layouts.dims import Dims, shape_text
 from ptxgen.layouts.errors import LayoutError
@@ -94,6 +95,7 @@ def raked_product(layout: Layout, copies: Copies) -> Layout:
     return _interleaved(layout, copies, lambda own, copy: (*own, *copy))
 
 
+@takes(shape=EXTENTS, order=SEQUENCE)
 @on_layout
 def tile_to_shape(layout: Layout, shape: Sequence[int], order: Sequence[int] | None = None) -> Layout:
     """A larger shape in blocks of a layout: `blocked_product` with as many copies as fill it.

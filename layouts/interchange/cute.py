@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Union
 
+from ptxgen.layouts.arguments import BUILT, takes
 from ptxgen.layouts.axes import AxisTerm, m
 from ptxgen.layouts.dims import Dim, Dims
 from ptxgen.layouts.errors import LayoutError
@@ -146,6 +147,7 @@ def outermost_first(mode: Sequence[tuple[Scalar, Scalar]]) -> Dims:
 # --- writing --------------------------------------------------------------------------------------------------------------
 
 
+@takes(layout=BUILT)
 def to_cute(layout: Layout, *, bits: int | None = None, pointer: bool = False) -> str:
     """The text that CuTe prints for a layout of memory; `from_cute(to_cute(layout, bits=b), bits=b) == layout`.
 
@@ -182,6 +184,7 @@ def to_cute(layout: Layout, *, bits: int | None = None, pointer: bool = False) -
     return f"Sw<{swizzle.bits},{swizzle.base},{swizzle.shift}> o smem_ptr[{width}b](unset) o {text}"
 
 
+@takes(layout=BUILT)
 def to_cute_tuples(layout: Layout, *, bits: int | None = None) -> tuple[IntTuple, IntTuple]:
     """CuTe's shape and stride of a layout of memory as nested tuples, in elements and without its offset and swizzle.
 
@@ -206,8 +209,6 @@ def tuple_text(value: IntTuple) -> str:
 
 
 def _memory_parts(layout: Layout, bits: int | None) -> Layout:
-    if not isinstance(layout, Layout):
-        raise LayoutError(f"to_cute() takes a Layout, not {layout!r}")
     other = next((axis for axis in layout.axes if axis is not m), None)
     if other is not None:
         raise LayoutError(

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from ptxgen.layouts.arguments import SEQUENCE
 from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.interchange.linear import Basis, LinearLayout, bases_text
 from ptxgen.layouts.interchange.widths import log2
@@ -83,6 +84,8 @@ def _value_text(value: Any) -> str:
 
 
 def checked_shape(shape: Sequence[int], rank: int | None) -> tuple[int, ...]:
+    if not SEQUENCE.holds(shape):
+        raise LayoutError(f"the tile's shape is {shape!r}", legal="a tuple of powers of two")
     extents = tuple(shape)
     for place, extent in enumerate(extents):
         if not isinstance(extent, int) or log2(extent) is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from ptxgen.layouts.arguments import BUILT, takes
 from ptxgen.layouts.axes import Axis, AxisTerm, cbx, laneid, m, tx, warpid
 from ptxgen.layouts.dims import Dim, Dims
 from ptxgen.layouts.errors import LayoutError
@@ -181,6 +182,7 @@ class LinearLayout:
         return LinearLayout({**self.bases, "offset": plain}, self.shape), swizzle
 
     @classmethod
+    @takes(layout=BUILT)
     def of(cls, layout: Layout, *, shared: bool = False, bits: int | None = None) -> LinearLayout:
         """The linear layout whose inverse a layout of ptxgen is; `LinearLayout.of(x).layout() == x`.
 

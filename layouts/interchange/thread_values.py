@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ptxgen.layouts.arguments import BUILT, EXTENTS, takes
 from ptxgen.layouts.axes import Axis, AxisTerm, m, tx
 from ptxgen.layouts.dims import Dim, Dims, Unsplittable, split
 from ptxgen.layouts.errors import LayoutError
@@ -37,6 +38,7 @@ class _Owner(NamedTuple):
     place: AxisTerm
 
 
+@takes(tile=EXTENTS)
 def from_cute_tv(
     layout: str | IntTuple,
     stride: IntTuple | None = None,
@@ -161,6 +163,7 @@ def _coordinate(index: int, tile: tuple[int, ...]) -> tuple[int, ...]:
 # --- writing --------------------------------------------------------------------------------------------------------------
 
 
+@takes(layout=BUILT)
 def to_cute_tv(layout: Layout, *, bits: int | None = None) -> ThreadValues:
     """The thread-value layout of a tile in registers; `from_cute_tv(tv.layout, tile=tv.tile, thr_id=tv.thr_id) == layout`.
 

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from ptxgen.layouts.arguments import BUILT, TEXT, takes
 from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.interchange.encodings import Blocked, DotOperand, Encoding, Linear, NvidiaMma, Slice
 from ptxgen.layouts.interchange.gluon import looks_like_gluon, read_gluon
@@ -70,6 +71,7 @@ def from_triton(encoding: object, shape: Sequence[int] | None = None, *, bits: i
 # --- reading --------------------------------------------------------------------------------------------------------------
 
 
+@takes(text=TEXT)
 def read_encoding(text: str) -> Encoding:
     """The encoding that a text names; `str(read_encoding(text))` is the attribute as Triton prints it.
 
@@ -210,6 +212,7 @@ def _cluster(read: Attribute) -> tuple[Basis, ...]:
 # --- writing --------------------------------------------------------------------------------------------------------------
 
 
+@takes(layout=BUILT, kind=TEXT)
 def to_triton(layout: Layout, kind: str, *, bits: int | None = None, version: int | None = None) -> str:
     """The text of an attribute of this kind that encodes the layout; `from_triton(to_triton(x, kind), x.shape) == x`.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ptxgen.layouts.arguments import NAMES, TEXT, takes
 from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.pictures.page import written
 from ptxgen.layouts.pictures.sayings import WAYS
@@ -21,6 +22,7 @@ LIMIT = 32
 """Rows and columns of cells that are drawn where nothing else is asked for."""
 
 
+@takes(names=NAMES, title=TEXT)
 def svg(
     layout: Layout,
     by: str | None = None,
@@ -44,6 +46,7 @@ def repr_svg(layout: Layout) -> str | None:
         return None
 
 
+@takes(names=NAMES, title=TEXT)
 def terminal(
     layout: Layout,
     by: str | None = None,

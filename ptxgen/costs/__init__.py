@@ -16,6 +16,7 @@ from ptxgen.costs.records import Access, Cost, Costs
 from ptxgen.costs.walk import walk
 from ptxgen.emulator.memory import FIRST
 from ptxgen.emulator.threads import Launch
+from ptxgen.errors import PtxgenError
 from ptxgen.runtime.signature import Signature, TensorMapParam
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def of(kernel: Kernel | Specialization, /, **values: Any) -> Costs:
     PtxgenError
         For a name that the kernel does not have, or a value against its declaration.
     """
+    if not hasattr(kernel, "costs"):
+        raise PtxgenError(f"px.costs.of takes a kernel or its specialization, not {kernel!r}")
     made: Any = kernel.specialize() if hasattr(kernel, "specialize") else kernel
     found: Costs = made.costs(**values)
     return found

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ptxgen.errors import PtxgenError
+from ptxgen.layouts.arguments import NATURAL
+from ptxgen.runtime.errors import ArgumentError
 from ptxgen.runtime.packing import Packer
-from ptxgen.runtime.scalars import format_code
+from ptxgen.runtime.scalars import converter, format_code
 from ptxgen.runtime.signature import BytesParam, DimParam, PointerParam, ScalarParam, Signature, TensorMapParam, TensorParam
 
 __all__ = ["BASE", "Arguments", "arranged"]
@@ -56,12 +58,17 @@ def arranged(signature: Signature, given: Mapping[str, Any]) -> Arguments:
     """
     tensors = {one.name: one for one in signature.params if isinstance(one, TensorParam)}
     scalars = {one.name: one for one in signature.params if isinstance(one, ScalarParam)}
+    numbered = {one.name: one for one in signature.params if isinstance(one, (ScalarParam, DimParam))}
     for name, value in given.items():
         if name not in tensors and name not in scalars and name not in signature.dims:
             known = [*tensors, *scalars, *signature.dims]
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known) or 'none'}"
             raise PtxgenError(f"{signature.kernel} has no tensor, scalar or dim {name!r}; {hint}")
+        if name not in scalars and not NATURAL.holds(value):
+            raise PtxgenError(f"{signature.kernel}: {NATURAL.words} is taken for {name}, not {value!r}")
+        if name in numbered:
+            _check_number(signature.kernel, numbered[name], value)
         if name in tensors and value % tensors[name].align:
             raise PtxgenError(f"{signature.kernel}: {name} begins {value} bytes behind a boundary; its alignment is {tensors[name].align}")
         if name in signature.dims and value % signature.multiples.get(name, 1):
@@ -75,6 +82,13 @@ def arranged(signature: Signature, given: Mapping[str, Any]) -> Arguments:
     packed = packer.layout.pack(*values)
     examples = frozenset(name for name in numbers if name not in given)
     return Arguments(packed, numbers, examples, tuple(dims.values()))
+
+
+def _check_number(kernel: str, param: Any, value: Any) -> None:
+    try:
+        converter(param.dtype)(value)
+    except ArgumentError as error:
+        raise PtxgenError(f"{kernel}: {param.name} is {error}") from None
 
 
 def _example(multiple: int) -> int:

@@ -8,9 +8,11 @@ from math import prod
 from typing import Any
 
 from ptxgen.errors import InstructionError, PtxgenError, TraceError
+from ptxgen.instructions.arguments import ELEMENT, OPCODE
 from ptxgen.instructions.tiles import atom_layout, evaluate_names
 from ptxgen.instructions.types import Type
 from ptxgen.kernels.annotations import Tensor
+from ptxgen.layouts.arguments import COUNT, TEXT, takes
 from ptxgen.layouts.axes import ZERO, AxisTerm, m, tx
 from ptxgen.layouts.dims import Dims, coalesce
 from ptxgen.layouts.errors import Impossible, LayoutError
@@ -99,6 +101,7 @@ def _extents(shape: tuple[int, ...]) -> str:
     return " x ".join(map(str, shape)) or "none"
 
 
+@takes(opcode=OPCODE, operand=TEXT, scope=TEXT, dtype=ELEMENT, threads=COUNT, space=TEXT, align=COUNT, sizes=COUNT)
 def canonical(
     tensor: Any,
     opcode: Any,

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ptxgen.instructions.arguments import ELEMENT
 from ptxgen.instructions.types import Type
+from ptxgen.layouts.arguments import COUNT, LAYOUT, TEXT, takes
 from ptxgen.layouts.banks import WARP
 from ptxgen.layouts.errors import Impossible, LayoutError
 from ptxgen.layouts.layout import Layout, as_layout
@@ -117,6 +119,7 @@ class ConvertPlan(NamedTuple):
         return str(self)
 
 
+@takes(source=LAYOUT, destination=LAYOUT, dtype=ELEMENT, container=ELEMENT, into=ELEMENT, threads=COUNT, scope=TEXT)
 def convert(
     source: Layout | Shard,
     destination: Layout | Shard,

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ptxgen.errors import InstructionError
+from ptxgen.instructions.arguments import ELEMENT
 from ptxgen.instructions.grammar import forms
 from ptxgen.instructions.registry import Match, lookup
 from ptxgen.instructions.targets import FIRST_VERSION, spelled
 from ptxgen.instructions.types import TYPES, Type
 from ptxgen.kernels.annotations import Dim
+from ptxgen.layouts.arguments import COUNT, FLAG, INTEGER, SEQUENCE, SHAPE, TEXT, takes
 from ptxgen.layouts.axes import AxisTerm, laneid, m, tid_in_wg, tx
 from ptxgen.layouts.dims import Dims
 from ptxgen.layouts.errors import Impossible, LayoutError
@@ -136,6 +138,10 @@ class CopyPlan(NamedTuple):
         return str(self)
 
 
+@takes(
+    shape=SHAPE, dtype=ELEMENT, threads=INTEGER, strides=SEQUENCE, align=COUNT, direction=TEXT, space=TEXT, qualifiers=TEXT, width=COUNT,
+    whole=FLAG, target=TEXT, scope=TEXT,
+)  # fmt: skip
 def copy(
     shape: int | Sequence[int],
     dtype: Type,

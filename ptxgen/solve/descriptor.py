@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from ptxgen.errors import LayoutError
+from ptxgen.instructions.arguments import ELEMENT, OPCODE
 from ptxgen.instructions.descriptors import Descriptor
 from ptxgen.instructions.types import Type
+from ptxgen.layouts.arguments import COUNT, NATURAL, TEXT, takes
 from ptxgen.layouts.layout import Layout
 from ptxgen.layouts.spec import Shard
 from ptxgen.layouts.swizzle import Swizzle
@@ -104,6 +106,7 @@ class DescriptorPlan(Frozen):
         row = self.starts.reshape(-1, self.starts.shape[-1])[0] if self.starts.ndim else self.starts.reshape(1)
         return tuple((row - row[0]).tolist())
 
+    @takes(address=NATURAL)
     def base_offset(self, address: int = 0) -> int:
         """The base offset of a tile at a shared address: where in the swizzle's pattern, in rows of 128 bytes, the tile begins."""
         unit = UNIT if self.swizzle is None else BASE
@@ -111,6 +114,7 @@ class DescriptorPlan(Frozen):
             raise LayoutError(f"a tile at address {address:#x}", legal=f"a multiple of {unit} bytes")
         return address // BASE % 8 if self.swizzle is not None and address % self.swizzle.period else 0
 
+    @takes(address=NATURAL)
     def word(self, address: int = 0, *step: int) -> int:
         """The 64-bit descriptor of one instruction's matrix, of a tile at a shared address.
 
@@ -132,10 +136,12 @@ class DescriptorPlan(Frozen):
             start=start % REACH // UNIT, lead=self.lead // UNIT, stride=self.stride // UNIT, base=base, mode=self.mode
         )
 
+    @takes(address=NATURAL)
     def addresses(self, address: int = 0, *step: int) -> np.ndarray:
         """Where the hardware finds each element of one instruction's matrix, in bits: what its address function makes of `word`."""
         return addresses(self.word(address, *step), self.fields, self.major, self.shape, self.dtype.bits)
 
+    @takes(address=NATURAL)
     def check(self, address: int = 0) -> None:
         """Walk the hardware's addresses of every element of every repeat, and compare them with the tile's layout.
 
@@ -175,6 +181,7 @@ def _listed(numbers: Sequence[int]) -> str:
     return f"{shown}, ... {numbers[-1]}" if len(numbers) > _SHOWN else shown
 
 
+@takes(opcode=OPCODE, operand=TEXT, dtype=ELEMENT, scope=TEXT, threads=COUNT, align=COUNT, sizes=COUNT)
 def descriptor(
     layout: Layout | Shard | Any,
     opcode: str,

@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ptxgen.errors import InstructionError
-from ptxgen.instructions.descriptors import CANONICAL, Canonical
+from ptxgen.instructions.arguments import ELEMENT, OPCODE
+from ptxgen.instructions.descriptors import CANONICAL, SPANNING, Canonical
 from ptxgen.instructions.tiles import chosen
 from ptxgen.instructions.types import Type, type_named
 from ptxgen.kernels.annotations import Tensor
 from ptxgen.layouts import S
+from ptxgen.layouts.arguments import COUNT, TEXT, Kind, takes
 from ptxgen.layouts.banks import row_wavefronts
 from ptxgen.layouts.errors import Impossible, LayoutError
 from ptxgen.layouts.layout import Layout
@@ -32,6 +34,8 @@ __all__ = ["Copied", "OperandPlan", "operand"]
 _BOX = 256  # elements along an axis
 _LINES = 8  # of a core matrix
 _LINE = 128  # bytes that all banks deliver at once
+_VIEW = Kind(lambda value: hasattr(value, "storage"), "a view in a kernel")
+_TENSOR = Kind(lambda value: hasattr(value, "box"), "a view of a tensor argument")
 _MAJORS = {"k": "K-major", "mn": "MN-major"}
 
 
@@ -129,6 +133,7 @@ class OperandPlan(Frozen):
         """Of one stage: what the mbarrier of its copies expects."""
         return self.shape[0] * self.shape[1] * self.dtype.bits // 8
 
+    @takes(tile=_VIEW, tensor=_TENSOR)
     def copies(self, tile: Any, tensor: Any, corner: Sequence[Any] = (0, 0)) -> list[tuple[Any, Any]]:
         """Inside a kernel: for each copy the part of the tile, and the box of the tensor.
 
@@ -265,6 +270,7 @@ def _wavefronts(of: DescriptorPlan) -> int:
 # ---- the search ---------------------------------------------------------------------------------------------------------
 
 
+@takes(opcode=OPCODE, dtype=ELEMENT, operand=TEXT, major=TEXT, stages=COUNT, scope=TEXT, threads=COUNT, sizes=COUNT)
 def operand(
     opcode: str,
     shape: tuple[int, int],
@@ -272,7 +278,7 @@ def operand(
     *,
     operand: str = "A",
     major: str = "k",
-    swizzle: Swizzle | str | None = "any",
+    swizzle: Swizzle | int | str | None = "any",
     stages: int | None = None,
     scope: str | None = None,
     threads: int | None = None,
@@ -294,8 +300,8 @@ def operand(
         ``"A"`` or ``"B"``, or the name in the syntax line.
     major : {"k", "mn"}
         Along which axis neighbours in memory lie, in the tensor as in the tile.
-    swizzle : Swizzle or None, optional
-        The one that is wanted; None for none.
+    swizzle : Swizzle, int or None, optional
+        The one that is wanted, or the bytes of its span (128, 64, 32); None or 0 for none.
     stages : int, optional
         How often the tile is there.
     scope, threads, **sizes
@@ -363,7 +369,7 @@ def _check_element(of: Asked, element: Type) -> None:
         )
 
 
-def _candidates(of: Asked, major: str, swizzle: Swizzle | str | None) -> list[Canonical]:
+def _candidates(of: Asked, major: str, swizzle: Swizzle | int | str | None) -> list[Canonical]:
     """The canonical layouts that a call asks for and the instruction has, the widest first."""
     assert of.atom is not None
     words = chosen(of.atom.majors, of.match).split()
@@ -375,9 +381,9 @@ def _candidates(of: Asked, major: str, swizzle: Swizzle | str | None) -> list[Ca
             (f"the tile is {_MAJORS[major]}", f"the instruction takes it {' or '.join(_MAJORS[one] for one in known)}"),
             legal=f"major={known[0]!r}, and a tile that lies so",
         )
-    if swizzle is not None and swizzle != "any" and not isinstance(swizzle, Swizzle):
-        raise LayoutError(f"swizzle={swizzle!r} is no swizzle", legal="px.Swizzle.B128, .B64, .B32, or None for none")
-    wanted = [one for one in of_major if swizzle == "any" or one.pattern == swizzle]
+    if not isinstance(swizzle, Swizzle) and swizzle not in [None, "any", *SPANNING]:
+        raise LayoutError(f"swizzle={swizzle!r} is no swizzle", legal="px.Swizzle.B128, .B64, .B32 or None, or their bytes: 128, 64, 32, 0")
+    wanted = [one for one in of_major if swizzle == "any" or one.has(swizzle)]  # type: ignore[arg-type]
     if not wanted:
         names = ", ".join(_named(one.pattern) for one in of_major)
         raise Impossible(

@@ -9,10 +9,12 @@ from typing import Any, NamedTuple, Union
 
 import numpy as np
 
+from ptxgen.instructions.arguments import ELEMENT, OPCODE
 from ptxgen.instructions.grammar import Slot
 from ptxgen.instructions.registry import Match, lookup
 from ptxgen.instructions.tiles import Atom, chosen
 from ptxgen.instructions.types import Type
+from ptxgen.layouts.arguments import COUNT, FLAG, SEQUENCE, SHAPE, TEXT, Kind, takes
 from ptxgen.layouts.banks import WARP
 from ptxgen.layouts.errors import Impossible, LayoutError
 from ptxgen.layouts.layout import Layout
@@ -56,6 +58,15 @@ class Access(NamedTuple):
     view: View = None
     threads: int | None = None
     operand: str = ""
+
+
+_VIEW = Kind(callable, "a function of the tile", "lambda t: a view of t")
+
+
+@takes(opcode=OPCODE, view=_VIEW, threads=COUNT, operand=TEXT)
+def access(opcode: str, view: View = None, threads: int | None = None, operand: str = "") -> Access:
+    """An access whose parts are what they shall be."""
+    return Access(opcode, view, threads, operand)
 
 
 class SharedPlan(NamedTuple):
@@ -139,6 +150,7 @@ def _counted(pattern: Pattern, places: np.ndarray, access: Access) -> int:
     return int(count_wavefronts(pattern, found[..., 0] // 8, pattern.active).sum())
 
 
+@takes(shape=SHAPE, dtype=ELEMENT, accesses=SEQUENCE, threads=COUNT, exact=FLAG, limit=COUNT)
 def shared(
     shape: int | Sequence[int],
     dtype: Type,
@@ -179,11 +191,9 @@ def shared(
         For an access that is none of shared memory, or views that do not fit it.
     """
     extents = (shape,) if isinstance(shape, int) else tuple(shape)
-    if isinstance(accesses, (Access, str)) or not accesses:
+    if isinstance(accesses, Access) or not accesses or not all(isinstance(one, (Access, tuple, str)) for one in accesses):
         raise LayoutError("the accesses are a list of opcodes with their views", legal="[px.solve.Access(opcode, view), ...]")
-    if not isinstance(dtype, Type):
-        raise LayoutError(f"{dtype!r} is no element type", legal="px.bf16, px.f32, ...")
-    made = tuple(one if isinstance(one, Access) else Access(*((one,) if isinstance(one, str) else one)) for one in accesses)
+    made = tuple(access(*((one,) if isinstance(one, str) else one)) for one in accesses)
     patterns = [_pattern(one, extents, dtype, threads) for one in made]
     found = place(extents, dtype.bits, patterns, exact=exact, limit=limit)
     if isinstance(found, Unplaced):

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from ptxgen.errors import LayoutError
+from ptxgen.instructions.descriptors import SPANNING
 from ptxgen.instructions.types import Type, type_named
 from ptxgen.kernels.annotations import Tensor
 from ptxgen.layouts import S
+from ptxgen.layouts.arguments import COUNT, TEXT, takes
 from ptxgen.layouts.layout import Layout
 from ptxgen.layouts.spec import Shard
 from ptxgen.layouts.swizzle import Swizzle
@@ -137,6 +139,7 @@ def _row(shape: tuple[int, ...]) -> int:
     return next((extent for extent in reversed(shape) if extent > 1), 1)
 
 
+@takes(interleave=TEXT, promotion=TEXT, fill=TEXT, align=COUNT)
 def tensor_map(
     tensor: Tensor | Layout | Shard | Any,
     box: Sequence[int],
@@ -144,7 +147,7 @@ def tensor_map(
     *,
     dtype: Type | str | None = None,
     steps: Sequence[int] | None = None,
-    swizzle: Swizzle | None = None,
+    swizzle: Swizzle | int | None = None,
     interleave: str = "none",
     promotion: str = "128B",
     fill: str = "zero",
@@ -164,8 +167,8 @@ def tensor_map(
         Element type of a layout, or the kind of element by the name of a tensor map (``"b4x16_p64"``).
     steps : sequence of int, optional
         Element strides: every so many elements of each axis.
-    swizzle : Swizzle, optional
-        Where no image is given.
+    swizzle : Swizzle or int, optional
+        Where no image is given: itself, or the bytes of its span (128, 64, 32).
     interleave, promotion, fill : str
         As for `ptxgen.runtime.TensorMap`.
     align : int, optional
@@ -181,14 +184,14 @@ def tensor_map(
         For a tensor that no map describes: an axis with two strides, a last axis that is not contiguous.
     """
     kind = dtype if dtype is not None else getattr(tensor, "dtype", None)
-    if kind is None:
+    if not isinstance(kind, (Type, str)):
         raise LayoutError("the element type of the tensor is not said", legal="dtype=px.bf16, or a px.Tensor")
     shape, strides = _axes(tensor, kind)
     for what, given in (("box", box), ("steps", steps if steps is not None else (1,) * len(shape))):
         if not isinstance(given, (tuple, list)) or len(given) != len(shape) or not all(isinstance(one, int) for one in given):
             raise LayoutError(f"{what} {given!r} of a tensor of {len(shape)} axes", legal="an int for each axis")
     taken = tuple(steps) if steps is not None else (1,) * len(shape)
-    pattern = getattr(getattr(image, "layout", image), "swizzle", None) if image is not None else swizzle
+    pattern = getattr(getattr(image, "layout", image), "swizzle", None) if image is not None else _swizzle(swizzle)
     spanned = [(extent - 1) * step + 1 for extent, step in zip(box, taken)]
     made = TensorMap(
         kind, shape, strides, box=spanned, element_strides=taken, swizzle=swizzle_mode(pattern), interleave=interleave,
@@ -205,6 +208,14 @@ def tensor_map(
     if image is not None:
         raise LayoutError("the ISA does not say where the elements of an interleaved box lie", legal="no image, or interleave='none'")
     return TensorMapPlan(made, None)
+
+
+def _swizzle(given: Swizzle | int | None) -> Swizzle | None:
+    if given is None or isinstance(given, Swizzle):
+        return given
+    if given not in list(SPANNING):  # whatever it is, hashable or not
+        raise LayoutError(f"swizzle={given!r} is no swizzle", legal="px.Swizzle.B128, .B64, .B32 or None, or their bytes: 128, 64, 32, 0")
+    return SPANNING[given]
 
 
 def _name(tensor: Any) -> str:

@@ -14,16 +14,19 @@ from ptxgen.certify.statements import Statement
 from ptxgen.certify.statements import statements as certified_statements
 from ptxgen.certify.surroundings import module
 from ptxgen.errors import PtxgenError
+from ptxgen.instructions.arguments import OPCODE
 from ptxgen.instructions.checking import Given
 from ptxgen.instructions.grammar import Form
 from ptxgen.instructions.registry import FAMILIES, Match, lookup
 from ptxgen.instructions.targets import FIRST_VERSION, target_set
+from ptxgen.layouts.arguments import TEXT, WORDS, takes
 
 __all__ = ["module_of", "opcodes", "operand_sets", "statements"]
 
 _VARIANTS = 1 << 10
 
 
+@takes(families=WORDS, target=TEXT)
 def opcodes(families: str | Iterable[str] = (), *, target: str | None = None) -> st.SearchStrategy[str]:
     """Opcodes that the contracts accept, every syntax line equally often.
 
@@ -47,6 +50,7 @@ def opcodes(families: str | Iterable[str] = (), *, target: str | None = None) ->
     return _matches(_names(families), target).map(lambda match: match.opcode)
 
 
+@takes(opcode=OPCODE)
 def operand_sets(opcode: str) -> st.SearchStrategy[tuple[Given, ...]]:
     """Operands that the contract of an opcode accepts, as `ptxgen.instructions.checking.check` takes them: those that need no word of
     ``.target``.
@@ -65,6 +69,7 @@ def operand_sets(opcode: str) -> st.SearchStrategy[tuple[Given, ...]]:
     return drawn.filter(lambda statement: not statement.setting).map(lambda statement: statement.given)
 
 
+@takes(families=WORDS, target=TEXT)
 def statements(families: str | Iterable[str] = (), *, target: str | None = None) -> st.SearchStrategy[Statement]:
     """Whole instructions: an opcode with operands, the lowest target and PTX version that it needs, as a line of text.
 

@@ -7,6 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ptxgen.layouts import S, Swizzle, laneid, warpid
+from ptxgen.layouts.arguments import COUNT, EXTENTS, FLAG, takes
+from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.layout import Layout
 
 __all__ = ["layouts", "memory_layouts", "register_layouts", "shapes", "swizzles"]
@@ -17,6 +19,7 @@ _Digit = tuple[int, int]
 _LONGEST = 24  # so many times its least is an extent at most
 
 
+@takes(min_axes=COUNT, max_axes=COUNT, max_elements=COUNT, multiple_of=COUNT)
 @st.composite
 def shapes(draw: Any, *, min_axes: int = 1, max_axes: int = 3, max_elements: int = 256, multiple_of: int = 1) -> tuple[int, ...]:
     """Shapes of tiles.
@@ -34,10 +37,12 @@ def shapes(draw: Any, *, min_axes: int = 1, max_axes: int = 3, max_elements: int
     strategy of tuple of int
         Shrinks to as few axes and elements as there may be.
     """
+    if max_axes < min_axes:
+        raise LayoutError(f"at least {min_axes} axes, and at most {max_axes}")
     axes = draw(st.integers(min_axes, max_axes))
     room = max_elements // multiple_of**axes
     if room < 1:
-        raise ValueError(f"{axes} axes of at least {multiple_of} elements are more than {max_elements} elements")
+        raise LayoutError(f"{axes} axes of at least {multiple_of} elements are more than {max_elements} elements")
     shape = []
     for _ in range(axes):
         extent = draw(st.integers(1, min(room, _LONGEST)))
@@ -46,6 +51,7 @@ def shapes(draw: Any, *, min_axes: int = 1, max_axes: int = 3, max_elements: int
     return tuple(shape)
 
 
+@takes(granule=COUNT, period=COUNT)
 @st.composite
 def swizzles(draw: Any, *, granule: int = 1, period: int = 1024) -> Swizzle:
     """Swizzles that keep at least `granule` bytes together and repeat after at most `period` bytes, both powers of two.
@@ -54,13 +60,14 @@ def swizzles(draw: Any, *, granule: int = 1, period: int = 1024) -> Swizzle:
     """
     least, most = granule.bit_length() - 1, period.bit_length() - 1
     if most - least < 2:
-        raise ValueError(f"no swizzle keeps {granule} bytes together and repeats after {period}; a period of at least {4 * granule} does")
+        raise LayoutError(f"no swizzle keeps {granule} bytes together and repeats after {period}; a period of at least {4 * granule} does")
     bits = draw(st.integers(1, (most - least) // 2))
     base = draw(st.integers(least, most - 2 * bits))
     shift = draw(st.integers(bits, most - base - bits))
     return Swizzle(bits, base, shift)
 
 
+@takes(shape=EXTENTS, gaps=FLAG)
 @st.composite
 def memory_layouts(draw: Any, shape: tuple[int, ...] | None = None, *, gaps: bool = True, swizzle: Any = None) -> Layout:
     """Layouts of memory that hold every element at a place of its own: any order of axes and of their factors, with gaps or without.
@@ -90,6 +97,7 @@ def memory_layouts(draw: Any, shape: tuple[int, ...] | None = None, *, gaps: boo
     return _layout(shape, digits, [strides[place] for place in range(len(digits))], chosen)
 
 
+@takes(shape=EXTENTS, lanes=COUNT, warps=COUNT, gaps=FLAG)
 @st.composite
 def register_layouts(draw: Any, shape: tuple[int, ...] | None = None, *, lanes: int = 32, warps: int = 1, gaps: bool = True) -> Layout:
     """Layouts of registers: each factor of an extent goes over lanes, over warps, or over a thread's registers.
@@ -125,6 +133,7 @@ def register_layouts(draw: Any, shape: tuple[int, ...] | None = None, *, lanes: 
     return _layout(shape, digits, strides, None)
 
 
+@takes(shape=EXTENTS)
 def layouts(shape: tuple[int, ...] | None = None) -> st.SearchStrategy[Layout]:
     """Layouts of memory or of registers; see `memory_layouts` and `register_layouts`."""
     return st.one_of(memory_layouts(shape), register_layouts(shape))

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
+from ptxgen.layouts.arguments import EXTENTS, NATURAL, takes
+
 __all__ = ["Steps", "view_steps"]
 
 
@@ -46,6 +48,7 @@ def _index_text(index: Any) -> str:
     return f"{index.start}:{index.stop}{step}"
 
 
+@takes(shape=EXTENTS, max_steps=NATURAL)
 @st.composite
 def view_steps(draw: Any, shape: tuple[int, ...], *, max_steps: int = 4) -> Steps:
     """Chains of ``permute``, ``view`` and indexing for views of a shape, all of them inside it and none of them a copy.

@@ -273,7 +273,7 @@ SWIZZLED = Layout(S[8, 64], swizzle=Swizzle.B128)
          "the pointer of a composed layout holds its offset, which is 64; the text has no place for it\n  legal: pointer=False"),
         (lambda: to_cute(Layout(S[8]).bind(16)),
          'Layout(S[(8,) : (16,)], unit="bit") counts bits; say how wide an element is: bits=16'),
-        (lambda: to_cute(S[8]), "to_cute() takes a Layout, not S[(8,) : (1,)]"),
+        (lambda: to_cute(S[8]), "to_cute() takes a Layout for layout, not S[(8,) : (1,)]\n  legal: px.Layout(S[extents : strides])"),
         (lambda: to_cute(Layout(S[(4,) : (1 @ warpid,)])), "Layout(S[(4,) : (1 @ warpid,)]) is on warpid; a CuTe layout maps to one index\n"
          "  legal: to_cute_tv() for a tile in the registers of threads"),
     ],

@@ -306,6 +306,28 @@ def test_plans_do_not_change():
             setattr(one, name, None)
 
 
+@pytest.mark.parametrize(("swizzle", "span"), [(px.Swizzle.B128, 128), (px.Swizzle.B64, 64), (px.Swizzle.B32, 32), (None, 0)])
+def test_a_swizzle_is_itself_or_its_bytes(swizzle, span):
+    plan = px.solve.operand(OPERAND, (64, 64), swizzle=swizzle)
+    assert plan.swizzle == swizzle and px.solve.operand(OPERAND, (64, 64), swizzle=span).layout == plan.layout
+    layouts = [px.hardware_layout(OPERAND, "a_desc", major="k", swizzle=one, shape=(64, 64)) for one in (swizzle, span)]
+    assert layouts[0] == layouts[1] and layouts[0].swizzle == swizzle
+    maps = [px.solve.tensor_map(px.Tensor((64, 64), bf16, align=16), (8, 16), swizzle=one) for one in (swizzle, span)]
+    assert maps[0].swizzle == maps[1].swizzle and maps[0].image.swizzle == swizzle
+
+
+@pytest.mark.parametrize("wrong", ["B128", 16, [], 1.5])
+def test_what_is_no_swizzle(wrong):
+    legal = "px.Swizzle.B128, .B64, .B32 or None, or their bytes: 128, 64, 32, 0"
+    for call in (
+        lambda: px.solve.operand(OPERAND, (64, 64), swizzle=wrong),
+        lambda: px.solve.tensor_map(px.Tensor((64, 64), bf16, align=16), (8, 16), swizzle=wrong),
+    ):
+        with pytest.raises(px.LayoutError) as error:
+            call()
+        assert str(error.value) == f"swizzle={wrong!r} is no swizzle\n  legal: {legal}"
+
+
 def test_the_widest_swizzle_that_the_tile_fills():
     for depth, span in ((16, 32), (32, 64), (48, 32), (64, 128), (192, 128)):
         plan = px.solve.operand(WGMMA.format(n=64, k=16, t="bf16"), (64, depth))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
+from ptxgen.layouts.arguments import WORDS, takes
 from ptxgen.layouts.errors import PtxgenError
 from ptxgen.testing.families import copies, elements
 from ptxgen.testing.families.case import Case, Several
@@ -80,6 +81,7 @@ def _strategy(choices: Any) -> st.SearchStrategy[Any]:
     return st.sampled_from(choices)
 
 
+@takes(families=WORDS)
 def kernels(families: str | Iterable[str] = ("ld and st", "elements")) -> st.SearchStrategy[Drawn]:
     """Small kernels with arguments, and NumPy's word on what they compute.
 
