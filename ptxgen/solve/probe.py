@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy as np
 from ptxgen.instructions.types import Type
 from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.layout import Layout
-from ptxgen.layouts.rearrange import parse_pattern
 from ptxgen.layouts.spec import Shard, row_major
 
 __all__ = ["Probe"]
@@ -55,7 +55,11 @@ class Probe:
         made = self if dtype is None else self._retyped(dtype)
         if not given:
             return made
-        shape = given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
+        shape = list(given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given)
+        others = prod(one for one in shape if one != -1)
+        if shape.count(-1) == 1 and others > 0:
+            shape[shape.index(-1)] = max(1, prod(made.shape) // others)  # what is left
+        made.numbers[..., 0].reshape(*shape)  # which refuses a shape as it was given
         return made._with(made.numbers.reshape(*shape, made.numbers.shape[-1]))
 
     def _retyped(self, dtype: Type) -> Probe:
@@ -70,7 +74,8 @@ class Probe:
         return Probe(self.origin, dtype, flat.reshape(*outer, flat.shape[-1] // joined, joined))
 
     def rearrange(self, pattern: str, **sizes: int) -> Probe:
-        left, right = (" ".join(f"({' '.join(group)})" if group else "1" for group in side) for side in parse_pattern(pattern))
+        self.numbers[..., 0].rearrange(pattern, **sizes)  # which refuses a pattern in the words in which it was given
+        left, right = pattern.split("->")
         return self._with(self.numbers.rearrange(f"{left} joined_ -> {right} joined_", **sizes))
 
     def permute(self, *order: int) -> Probe:

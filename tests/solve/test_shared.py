@@ -278,8 +278,18 @@ def test_the_probe_sees_what_numpy_sees():
     ]:
         np.testing.assert_array_equal(view.elements[..., 0], wanted)
     np.testing.assert_array_equal(probe.permute(1, 0).view(px.b32).elements, numbers.T.reshape(8, 6, 2))
-    with pytest.raises(px.LayoutError, match="can't be seen"):
-        probe.view(px.b8)
+    np.testing.assert_array_equal(probe.view(px.b32).rearrange("... c -> c ...").elements, numbers.reshape(12, 4, 2).swapaxes(0, 1))
+    np.testing.assert_array_equal(probe.view(3, -1).elements[..., 0], numbers.reshape(3, 32))
+    for view, told in [
+        (lambda: probe.view(px.b8), "a tile of shape (12, 8) of bf16 can't be seen as .b8"),
+        (lambda: probe.view(5, -1), "can't reshape (12, 8) to (5, 19): 96 elements against 95"),
+        (lambda: probe.rearrange("a b"), 'rearrange("a b") on shape (12, 8): a pattern has one "->" between its two sides'),
+        (lambda: probe.rearrange("(a b) c -> a b c", a=5), 'rearrange("(a b) c -> a b c", a=5) on shape (12, 8): '
+                                                            "axis b: the extent 12 of dimension 0 is no multiple of 5"),
+    ]:  # fmt: skip
+        with pytest.raises(px.LayoutError) as caught:
+            view()
+        assert str(caught.value).startswith(told)
 
 
 def test_a_limit_below_the_tile_itself_says_what_it_takes():
