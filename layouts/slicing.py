@@ -27,10 +27,12 @@ def check_coordinate(shape: Sequence[Scalar], place: int, coordinate: int) -> No
 def sub(layout: Layout, starts: Sequence[object], shape: Sequence[object], steps: Sequence[object] | None) -> Layout:
     """A slice: positions at `starts[d] + i * steps[d]` in each dimension d, as NumPy slices them. See `Layout.sub`."""
     steps = (1,) * layout.ndim if steps is None else steps
-    for what, given in (("starts", starts), ("extents", shape), ("steps", steps)):
-        if isinstance(given, str) or not isinstance(given, Sequence):
-            raise LayoutError(f"sub() takes {what} as a tuple, not {given!r}", legal="an int for each dimension")
-    if not len(starts) == len(shape) == len(steps) == layout.ndim:
+    try:
+        whole = len(starts) == len(shape) == len(steps) == layout.ndim
+    except TypeError:
+        given = next(one for one in (starts, shape, steps) if not hasattr(one, "__len__"))
+        raise LayoutError(f"sub() takes starts, extents and steps as tuples, not {given!r}", legal="an int for each dimension") from None
+    if not whole:
         raise LayoutError(
             f"sub() needs {layout.ndim} starts, extents and steps for shape {shape_text(layout.shape)}, "
             f"not {len(starts)}, {len(shape)} and {len(steps)}"

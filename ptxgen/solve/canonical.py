@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 from math import prod
 from typing import Any
@@ -22,7 +23,7 @@ from ptxgen.layouts.search.cuts import Piece, cuts
 from ptxgen.layouts.spec import Shard
 from ptxgen.solve.arrangement import Arrangement, braced
 from ptxgen.solve.frozen import Frozen
-from ptxgen.solve.judge import Asked, asked, bound, issuers, judged
+from ptxgen.solve.judge import Asked, asked, bound, issuers, judged, legal_operands
 from ptxgen.tile.group import UNITS
 
 __all__ = ["CanonicalPlan", "canonical"]
@@ -147,11 +148,13 @@ def canonical(
         For an opcode that does not exist.
     """
     registers, space = _where(tensor, space)
-    candidates = [one for one in asked(opcode, operand, sizes) if _fits(one, registers)]
+    candidates = list(asked(opcode, operand, sizes, fits := partial(_fits, registers=registers)))
     if not candidates:
+        places = "a layout with thread axes for registers, on m alone for memory; px.solve.tensor_map for boxes of tensors"
+        others = legal_operands(opcode, fits)
         raise LayoutError(
             f"operand {operand!r} of {getattr(opcode, 'text', opcode)} takes no {'register tile' if registers else 'view of memory'}",
-            legal="a layout with thread axes for registers, on m alone for memory; px.solve.tensor_map for boxes of tensors",
+            legal=f"{others}, or {places}" if others else places,
         )
     failures: list[Impossible] = []
     for of in candidates:
@@ -188,8 +191,9 @@ def _fits(of: Asked, registers: bool) -> bool:
     if of.place in ("box", "tensor map"):
         return False
     contract = of.match.entry.operands[of.name]
-    held = of.place == "registers" if of.atom is not None else contract.kind != "address"
-    return held == registers
+    if of.atom is None:
+        return contract.kind == ("register" if registers else "address")
+    return (of.place == "registers") == registers
 
 
 def _element(of: Asked, tensor: Any, dtype: Type | None) -> Type:

@@ -17,7 +17,7 @@ from ptxgen.layouts.spec import Shard
 from ptxgen.layouts.swizzle import Swizzle
 from ptxgen.solve.arrangement import Arrangement
 from ptxgen.solve.frozen import Frozen
-from ptxgen.solve.judge import Asked, asked, bound, issuers, judged
+from ptxgen.solve.judge import Asked, asked, bound, is_described, issuers, judged, legal_operands
 from ptxgen.solve.matrix import Steps, matrix_steps
 from ptxgen.tile.descriptors import DescriptorOperand
 from ptxgen.tile.matrices import BASE, REACH, UNIT, Found, addresses
@@ -227,9 +227,9 @@ def descriptor(
     LayoutError
         Where the operand has no descriptor, or the tile does not consist of whole instructions.
     """
-    found = [one for one in asked(opcode, operand, sizes) if one.place == "descriptor"]
+    found = list(asked(opcode, operand, sizes, is_described))
     if not found:
-        legal = "a matrix of wgmma or tcgen05 in shared memory"
+        legal = legal_operands(opcode, is_described) or "a matrix of wgmma or tcgen05 in shared memory"
         raise LayoutError(f"operand {operand!r} of {getattr(opcode, 'text', opcode)} is found by no descriptor", legal=legal)
     of = found[0]
     element = dtype or getattr(layout, "dtype", None) or of.match.type(of.atom.element).element  # type: ignore[union-attr]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ptxgen import ir
@@ -21,7 +21,7 @@ from ptxgen.tile.operands import TileOperand
 from ptxgen.tracing.builder import Builder
 from ptxgen.tracing.views import Memory, Registers, View
 
-__all__ = ["Asked", "asked", "bound", "issuers", "judged"]
+__all__ = ["Asked", "asked", "bound", "is_described", "issuers", "judged", "legal_operands"]
 
 _ANY, _LISTED = 128, 6
 
@@ -119,14 +119,22 @@ class Asked:
         return f"operand {self.name} of {self.match.opcode}"
 
 
+Fits = Callable[[Asked], bool]
+
+
 def _listed(numbers: set[int]) -> str:
     """``16, 32, ..., 256``."""
     ordered = sorted(numbers)
     return ", ".join(map(str, ordered if len(ordered) < _LISTED else [*ordered[:2], "...", ordered[-1]]))
 
 
-def asked(opcode: Any, operand: str, sizes: Mapping[str, int]) -> Iterator[Asked]:
+def asked(opcode: Any, operand: str, sizes: Mapping[str, int], fits: Fits) -> Iterator[Asked]:
     """The operands that a name may mean: its own, or a letter such as ``"A"`` for ``a``, ``a_desc`` and ``a_tmem``.
+
+    Parameters
+    ----------
+    fits : callable
+        Which operands the question can be asked of: those are the legal answers where none has the name, and others are left out.
 
     Raises
     ------
@@ -137,6 +145,7 @@ def asked(opcode: Any, operand: str, sizes: Mapping[str, int]) -> Iterator[Asked
     """
     name = operand.lower()
     known: list[str] = []
+    named = False
     seen = set()
     matches = lookup(getattr(opcode, "text", opcode))
     for match in matches:
@@ -144,16 +153,30 @@ def asked(opcode: Any, operand: str, sizes: Mapping[str, int]) -> Iterator[Asked
             for slot in slots:
                 known.append(slot.name)
                 if (slot.name == name or slot.name.startswith(f"{name}_")) and (match.form, slot.name) not in seen:
+                    named = True
                     seen.add((match.form, slot.name))
-                    yield Asked(match, slot, sizes)
-    if not seen:
-        legal = ", ".join(dict.fromkeys(known))
-        raise LayoutError(f"{matches[0].opcode} has no operand {operand!r}", legal=f"operand= one of {legal}")
+                    found = Asked(match, slot, sizes)
+                    if fits(found):
+                        yield found
+    if not named:
+        raise LayoutError(f"{matches[0].opcode} has no operand {operand!r}", legal=legal_operands(opcode, fits))
     extents_of = {name for match in matches if match.entry.tile is not None for name in match.entry.tile.extents}
     unknown = next((name for name in sizes if name not in extents_of and name not in known), None)
     if unknown is not None:
         legal = f"{', '.join(f'{name}=' for name in sorted(extents_of))}" if extents_of else "no extents: the opcode spells them"
         raise LayoutError(f"{matches[0].opcode} has no extent {unknown!r} that views give", legal=legal)
+
+
+def legal_operands(opcode: Any, fits: Fits) -> str:
+    """The operands of an opcode that fit, as they are given; empty for none."""
+    forms = ((match, slot) for match in lookup(getattr(opcode, "text", opcode)) for slots in match.form.operand_lists for slot in slots)
+    names = dict.fromkeys(slot.name for match, slot in forms if fits(Asked(match, slot, {})))
+    return f"operand={' or '.join(map(repr, names))}" if names else ""
+
+
+def is_described(of: Asked) -> bool:
+    """Whether a descriptor finds the operand."""
+    return of.place == "descriptor"
 
 
 def bound(layout: Layout | Shard, bits: int) -> Layout:

@@ -22,7 +22,7 @@ from ptxgen.layouts.swizzle import Swizzle
 from ptxgen.solve.arrangement import Arrangement
 from ptxgen.solve.descriptor import DescriptorPlan, described
 from ptxgen.solve.frozen import Frozen
-from ptxgen.solve.judge import Asked, asked, issuers
+from ptxgen.solve.judge import Asked, asked, is_described, issuers, legal_operands
 from ptxgen.solve.matrix import matrix_steps
 from ptxgen.solve.tensormap import TensorMapPlan, tensor_map
 from ptxgen.tile.boxes import image_align
@@ -314,9 +314,10 @@ def operand(
     InstructionError
         For an opcode that does not exist.
     """
-    found = [one for one in asked(opcode, operand, sizes) if one.place == "descriptor"]
+    found = list(asked(opcode, operand, sizes, is_described))
     if not found:
-        legal = "a matrix of wgmma or tcgen05 in shared memory; px.solve.shared lays out what ldmatrix reads"
+        matrices = "a matrix of wgmma or tcgen05 in shared memory; px.solve.shared lays out what ldmatrix reads"
+        legal = legal_operands(opcode, is_described) or matrices
         raise LayoutError(f"operand {operand!r} of {getattr(opcode, 'text', opcode)} is found by no descriptor", legal=legal)
     of = found[0]
     element = dtype or of.match.type(of.atom.element).element  # type: ignore[union-attr]

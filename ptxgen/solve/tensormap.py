@@ -247,7 +247,7 @@ def _held(made: TensorMap, image: Any, box: tuple[int, ...], align: int | None) 
     if tuple(extent for extent in layout.shape if extent != 1) != tuple(extent for extent in box if extent != 1):
         raise LayoutError(f"a tile of shape {layout.shape} for a box of {box}", legal="the box's extents")
     opcode = f"cp.async.bulk.tensor.{len(box)}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-    of = next(one for one in asked(opcode, "dst_mem", {}) if one.place == "box")
+    of = next(asked(opcode, "dst_mem", {}, lambda one: one.place == "box"))
     needed = align or TensorMapPlan(made, None).align
     judged(of, layout, type_named(f"b{bits}"), scope="thread", threads=1, align=needed, space="shared", name="tile")
     return layout

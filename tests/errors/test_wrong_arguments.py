@@ -149,6 +149,23 @@ LAYOUTS = "\n  legal: px.Layout(...) or S[extents : strides]"
         (lambda: px.solve.copy((8,), bf16, threads=128, whole=1), "copy() takes True or False for whole, not 1"),
         (lambda: px.solve.operand(3, (64, 64)), "operand() takes an opcode for opcode, not 3\n  legal: its text, or px.ptx. and its words"),
         (lambda: px.solve.operand(WGMMA, (64, 64), n="64"), "operand() takes a positive int for n, not '64'"),
+        (
+            lambda: px.solve.operand(WGMMA, (64, 64), operand="C"),
+            f"{WGMMA} has no operand 'C'\n  legal: operand='a_desc' or 'b_desc'",
+        ),
+        (
+            lambda: px.solve.descriptor(IMAGE, WGMMA, "scale_d"),
+            f"operand 'scale_d' of {WGMMA} is found by no descriptor\n  legal: operand='a_desc' or 'b_desc'",
+        ),
+        (
+            lambda: px.solve.canonical(S[(16, 16) : (1 @ laneid, 1)], WGMMA, "scale_d"),
+            f"operand 'scale_d' of {WGMMA} takes no register tile\n  legal: operand='d' or 'a', or a layout with thread axes for "
+            "registers, on m alone for memory; px.solve.tensor_map for boxes of tensors",
+        ),
+        (
+            lambda: px.solve.canonical(S[8], "st.shared.b32", "c"),
+            "st.shared.b32 has no operand 'c'\n  legal: operand='a'",
+        ),
         (lambda: px.solve.shared((8, 8), b32, "st.shared.b32", threads=8), "shared() takes a tuple for accesses, not 'st.shared.b32'"),
         (lambda: access(3), "access() takes a function of the tile for view, not 3\n  legal: lambda t: a view of t"),
         (lambda: PLAN.descriptor.word("0x400"), "word() takes an int of 0 or more for address, not '0x400'"),
@@ -165,7 +182,7 @@ LAYOUTS = "\n  legal: px.Layout(...) or S[extents : strides]"
             lambda: algebra.flat_divide(TILE, "ab"),
             "'ab' is no tile\n  legal: a layout or an int, or one of these or None for each dimension",
         ),
-        (lambda: TILE.sub(0, (1, 1)), "sub() takes starts as a tuple, not 0\n  legal: an int for each dimension"),
+        (lambda: TILE.sub(0, (1, 1)), "sub() takes starts, extents and steps as tuples, not 0\n  legal: an int for each dimension"),
         (lambda: interchange.from_triton(ENCODING, 64), "the tile's shape is 64\n  legal: a tuple of powers of two"),
         (lambda: testing.shapes(min_axes="1"), "shapes() takes a positive int for min_axes, not '1'"),
         (lambda: testing.memory_layouts("48"), "memory_layouts() takes a tuple of positive ints for shape, not '48'"),
