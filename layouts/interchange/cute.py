@@ -35,7 +35,8 @@ def from_cute(shape: str | IntTuple, stride: IntTuple | None = None, *, bits: in
     ----------
     shape
         A text, or CuTe's shape as a number or nested tuple. `_8` is `8`. A shape without strides is compact and column-major. The text
-        may be C++: `Layout<Shape<_8,_4>, Stride<_4,_1>>`, `make_layout(make_shape(8, Int<4>{}), LayoutRight{})`.
+        may be C++: `Layout<Shape<_8,_4>, Stride<_4,_1>>`, `make_layout(make_shape(8, Int<4>{}), LayoutRight{})`,
+        `composition(Swizzle<3,4,3>{}, offset, layout)`. Names of C++ types, such as those of atoms, say no layout.
     stride
         The strides, nested like the shape; not with a text.
     bits

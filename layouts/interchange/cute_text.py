@@ -11,7 +11,7 @@ from ptxgen.layouts.expr import Expr, Scalar, as_scalar
 from ptxgen.layouts.interchange.scanner import Scanner
 
 _WHAT = "CuTe layout"
-_SWIZZLE = re.compile(r"(?:Sw|S|Swizzle)\s*<\s*(-?\d+)\s*,\s*(-?\d+)\s*,\s*(-?\d+)\s*>")
+_SWIZZLE = re.compile(r"(?:Sw|S|Swizzle)\s*<\s*(-?\d+)\s*,\s*(-?\d+)\s*,\s*(-?\d+)\s*>(?:\s*\{\s*\})?")
 _SWIZZLE_OPENS = re.compile(r"(?:Sw|S|Swizzle)\s*<")
 _POINTER = re.compile(r"smem_ptr\s*\[\s*(\d+)b\s*\]\s*\([^()]*\)")
 _NUMBER = re.compile(r"_?(\d+)(?:\s*\{\s*\})?")
@@ -22,8 +22,10 @@ _THEN = re.compile(r"o\b")
 _LAYOUT = re.compile(r"(?:Layout\s*(<)|make_layout\s*(\())")
 _TUPLE = re.compile(r"(?:(?:Shape|Stride|Step|Coord)\s*(<)|(?:make_(?:shape|stride|step|coord|tuple)\s*)?(\())")
 _ORDER = re.compile(r"(?:LayoutLeft|(LayoutRight))(?:\s*\{\s*\})?")
-_COMPOSED = re.compile(r"ComposedLayout\s*<")
-_FLAG = re.compile(r"smem_ptr_flag(?:_bits\s*<\s*(\d+)\s*>)?")  # without a number, the layout counts bits
+_COMPOSED = re.compile(r"(?:ComposedLayout\s*(<)|composition\s*(\())")
+_FLAG = re.compile(r"smem_ptr_flag(?:_bits\s*<\s*(\d+)\s*>)?(?:\s*\{\s*\})?")  # without a number, the layout counts bits
+_FOREIGN = re.compile(r"\w+(?:::\w+)*(?=\s*(?:::|[<({]))")  # the name of a type or a call in C++
+_READ = "shape:stride, Layout<...>, make_layout(...), ComposedLayout<...>, composition(Swizzle<B,M,S>, offset, layout) are read"
 _CLOSES = {"<": ">", "(": ")"}
 
 
@@ -90,7 +92,8 @@ class _Reader:
         self.names = {name: as_scalar(value, name) for name, value in names.items()}
 
     def layout(self) -> Read:
-        read = self.composed() if self.scan.match(_COMPOSED) else self.chained()
+        opening = self.scan.match(_COMPOSED)
+        read = self.composed(_CLOSES[opening[1] or opening[2]]) if opening else self.chained()
         self.scan.end()
         return read._replace(text=self.scan.text)
 
@@ -110,19 +113,27 @@ class _Reader:
             return self.body()._replace(swizzle=swizzle, offset=self.offset(read.shape))
         return read._replace(swizzle=swizzle)
 
-    def composed(self) -> Read:
-        """What stands behind `ComposedLayout<`: a swizzle, a flag or an offset, a layout."""
+    def composed(self, close: str) -> Read:
+        """What stands behind `ComposedLayout<` or `composition(`: a swizzle, a flag or an offset, which a call may leave out, a layout."""
         scan = self.scan
         swizzle = self.swizzle()
         if swizzle is None:
             raise scan.fail(f"expected Swizzle<B,M,S>, found {scan.found}")
         scan.expect(",")
         flag = scan.match(_FLAG)
-        offset = self.offset(self.nested()) if flag is None else 0
-        scan.expect(",")
-        read = self.body()
-        scan.expect(">")
+        read, offset = (self.body() if flag is None else None), 0
+        if read is None or close == ">" or (read.stride is None and scan.ahead(",")):
+            offset = self.offset(read.shape) if read is not None else 0
+            scan.expect(",")
+            read = self.body()
+        scan.expect(close)
+        self.braces()
         return read._replace(swizzle=swizzle, offset=offset, pointer=int(flag[1] or 1) if flag else None)
+
+    def braces(self) -> None:
+        """The braces that make a value of a C++ type, if there are."""
+        if self.scan.take("{"):
+            self.scan.expect("}")
 
     def offset(self, node: Node) -> Scalar:
         if isinstance(node.value, tuple):
@@ -145,8 +156,7 @@ class _Reader:
             else:
                 from_right = order[1] is not None
         scan.expect(_CLOSES[opening[1] or opening[2]])
-        if scan.take("{"):
-            scan.expect("}")
+        self.braces()
         return Read(shape, stride, from_right)
 
     def swizzle(self) -> tuple[int, int, int] | None:
@@ -202,6 +212,9 @@ class _Reader:
             if scan.take("@"):
                 raise scan.fail("a stride on a coordinate (1@0) maps to coordinates of a tensor (TMA), not to memory", at)
             return int(digits[1])
+        foreign = scan.match(_FOREIGN)
+        if foreign:
+            raise scan.fail(f"{foreign[0]} is a name of C++ whose layout the text does not say; {_READ}", at)
         name = scan.match(_NAME)
         if name:
             if name[0] not in self.names:

@@ -51,10 +51,14 @@ class Scanner:
 
     def take(self, literal: str) -> bool:
         """Whether the literal stands here; then it is read."""
-        if not self.text.startswith(literal, self.place):
+        if not self.ahead(literal):
             return False
         self.at += len(literal)
         return True
+
+    def ahead(self, literal: str) -> bool:
+        """Whether the literal stands here."""
+        return self.text.startswith(literal, self.place)
 
     def expect(self, literal: str) -> None:
         if not self.take(literal):

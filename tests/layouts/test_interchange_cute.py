@@ -186,6 +186,13 @@ def test_both_ways_to_write_a_swizzle_are_one_layout():
         ("make_layout(make_shape(2,make_shape(2,2)), LayoutRight{})", "(2,(2,2)):(4,(2,1))"),
         ("make_layout(make_shape(2,make_shape(2,2)), LayoutLeft{})", "(2,(2,2)):(1,(2,4))"),
         ("Sw<3,3,3> o 0 o Layout<Shape<_8,_64>,Stride<_64,_1>>", "Sw<3,3,3> o 0 o (8,64):(64,1)"),
+        ("composition(Swizzle<3,3,3>{}, Int<0>{}, make_layout(make_shape(8,64), LayoutRight{}))", "Sw<3,3,3> o 0 o (8,64):(64,1)"),
+        ("composition(Swizzle<3,3,3>{}, (8,64):(64,1))", "Sw<3,3,3> o 0 o (8,64):(64,1)"),
+        ("composition(Swizzle<3,3,3>{}, 512, (8,64):(64,1))", "Sw<3,3,3> o 512 o (8,64):(64,1)"),
+        (
+            "composition(Swizzle<3,4,3>{}, smem_ptr_flag_bits<16>{}, Layout<Shape<_8,_64>,Stride<_64,_1>>{})",
+            "Sw<3,3,3> o 0 o (8,64):(64,1)",
+        ),
         ("ComposedLayout<Swizzle<3,3,3>, _0, Layout<Shape<_8,_64>,Stride<_64,_1>>>", "Sw<3,3,3> o 0 o (8,64):(64,1)"),
         ("ComposedLayout<Swizzle<3,4,3>, smem_ptr_flag_bits<16>, Layout<Shape<_8,_64>,Stride<_64,_1>>>", "Sw<3,3,3> o 0 o (8,64):(64,1)"),
         ("Swizzle<3,4,3> o smem_ptr[16b](unset) o Layout<Shape<_8,_64>,Stride<_64,_1>>", "Sw<3,3,3> o 0 o (8,64):(64,1)"),
@@ -215,6 +222,16 @@ READ = "can't read the CuTe layout"
         (("(4,5):(1@0,1@1)",), f"{READ} '(4,5):(1@0,1@1)': column 8: a stride on a coordinate (1@0) maps to coordinates of a tensor "
          "(TMA), not to memory"),
         (("Sw<3,4> o 8:1",), f"{READ} 'Sw<3,4> o 8:1': column 1: a swizzle is written Sw<B,M,S> with three numbers"),
+        (
+            ("GMMA::Layout_K_SW128_Atom<half_t>{}",),
+            f"{READ} 'GMMA::Layout_K_SW128_Atom<half_t>{{}}': column 1: GMMA::Layout_K_SW128_Atom is a name of C++ whose layout the text "
+            "does not say; shape:stride, Layout<...>, make_layout(...), ComposedLayout<...>, composition(Swizzle<B,M,S>, offset, layout) "
+            "are read",
+        ),
+        (
+            ("composition(Swizzle<3,4,3>{}, (1,2), (8,64):(64,1))",),
+            f"{READ} 'composition(Swizzle<3,4,3>{{}}, (1,2), (8,64):(64,1))': column 31: the offset behind a swizzle is a number, not (1,2)",
+        ),
         (("ComposedLayout<8:1>",), f"{READ} 'ComposedLayout<8:1>': column 16: expected Swizzle<B,M,S>, found '8'"),
         (("Sw<3,4,3> 8:1",), f"{READ} 'Sw<3,4,3> 8:1': column 11: expected 'o' between the parts of a composed layout, found '8'"),
         (("Sw<3,4,3> o (1,2) o 8:1",), f"{READ} 'Sw<3,4,3> o (1,2) o 8:1': column 13: the offset behind a swizzle is a number, not (1,2)"),
