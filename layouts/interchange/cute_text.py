@@ -121,7 +121,8 @@ class _Reader:
             raise scan.fail(f"expected Swizzle<B,M,S>, found {scan.found}")
         scan.expect(",")
         flag = scan.match(_FLAG)
-        read, offset = (self.body() if flag is None else None), 0
+        read = self.body() if flag is None else None
+        offset: Scalar = 0
         if read is None or close == ">" or (read.stride is None and scan.ahead(",")):
             offset = self.offset(read.shape) if read is not None else 0
             scan.expect(",")

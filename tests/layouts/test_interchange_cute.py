@@ -230,7 +230,8 @@ READ = "can't read the CuTe layout"
         ),
         (
             ("composition(Swizzle<3,4,3>{}, (1,2), (8,64):(64,1))",),
-            f"{READ} 'composition(Swizzle<3,4,3>{{}}, (1,2), (8,64):(64,1))': column 31: the offset behind a swizzle is a number, not (1,2)",
+            f"{READ} 'composition(Swizzle<3,4,3>{{}}, (1,2), (8,64):(64,1))': column 31: the offset behind a swizzle is a number, "
+            "not (1,2)",
         ),
         (("ComposedLayout<8:1>",), f"{READ} 'ComposedLayout<8:1>': column 16: expected Swizzle<B,M,S>, found '8'"),
         (("Sw<3,4,3> 8:1",), f"{READ} 'Sw<3,4,3> 8:1': column 11: expected 'o' between the parts of a composed layout, found '8'"),
