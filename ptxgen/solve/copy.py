@@ -208,7 +208,7 @@ def copy(
         raise LayoutError(f"{threads} threads at scope {scope!r}", legal=f"1 to {most}" if most else f"scope {' | '.join(_MOST_THREADS)}")
     accesses = _accesses(_stem(direction, space, qualifiers), dtype, direction)
     demands = _demands(tile, accesses, direction, width, target)
-    meets = np.array([[holds(access) for _, holds in demands] for access in accesses])
+    meets = _table(accesses, demands)
     reasons: dict[int, str] = {}
     for access, row in zip(accesses, meets):
         if not row.all():
@@ -218,7 +218,7 @@ def copy(
         if cuts:
             of, cut = min(cuts, key=lambda one: one[1].cost)
             return _plan(of, access, cut, threads, scope, direction, tuple(reasons.values())[-1:])
-    raise _impossible(tile, accesses, demands, meets, threads, whole)
+    raise _impossible(tile, accesses, demands, direction, threads, whole)
 
 
 # ---- what is copied --------------------------------------------------------------------------------------------------
@@ -410,13 +410,21 @@ def _bytes(bits: int) -> str:
     return f"{bits // 8} bytes" if bits % 8 == 0 else f"{bits} bits"
 
 
+def _table(accesses: Sequence[_Access], demands: Sequence[_Demand]) -> np.ndarray:
+    return np.array([[holds(access) for _, holds in demands] for access in accesses])
+
+
 def _impossible(
-    tile: _Tile, accesses: list[_Access], demands: list[_Demand], meets: np.ndarray, threads: int, whole: bool
+    tile: _Tile, accesses: list[_Access], demands: list[_Demand], direction: str, threads: int, whole: bool
 ) -> Impossible:
-    sentences = [text for text, _ in demands]
+    tried, least = accesses, min((one.bytes for one in accesses), default=1)
+    if direction == "async":  # narrower ones would do, were there any
+        tried = [*accesses, *(accesses[-1]._replace(words=1 << at) for at in range((least - 1).bit_length()))]
+        demands = [(f"cp.async moves at least {least} bytes", lambda one: one.bytes >= least), *demands]
+    sentences, meets = [text for text, _ in demands], _table(tried, demands)
     if whole:
         sentences.append(f"all {threads} threads take part in every access to {prod(tile.shape)} elements")
-        cuts = [tile.divides(one) and tile.cut(one, threads, True) is not None for one in accesses]
+        cuts = [tile.divides(one) and tile.cut(one, threads, True) is not None for one in tried]
         meets = np.concatenate([meets, np.array(cuts, np.bool_)[:, None]], axis=1)
     if not accesses:
         sentences, meets = [f"elements of {tile.dtype.bits} bits lie whole in a word"], np.zeros((1, 1), np.bool_)

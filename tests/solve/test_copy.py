@@ -237,6 +237,20 @@ def test_an_impossible_copy_in_words():
     )
 
 
+@pytest.mark.parametrize(
+    ("given", "demand"),
+    [
+        ({"shape": (7, 3), "align": 2}, "runs of 21 elements, 42 bytes, are contiguous"),
+        ({"shape": (8, 4), "align": 2}, "the address of the first element is a multiple of 2 bytes"),
+        ({"shape": (8, 4), "align": 16, "width": 2}, "an access moves 2 bytes"),
+    ],
+)
+def test_what_is_too_narrow_for_cp_async(given, demand):
+    with pytest.raises(px.Impossible) as caught:
+        px.solve.copy(dtype=px.bf16, threads=128, direction="async", **given)
+    assert caught.value.demands == ("cp.async moves at least 4 bytes", demand)
+
+
 def test_threads_that_must_not_be_idle_say_what_would_do():
     with pytest.raises(px.Impossible) as caught:
         px.solve.copy((100, 37), px.f32, align=16, threads=128, whole=True)
