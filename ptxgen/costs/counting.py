@@ -74,13 +74,14 @@ def _cost(group: list[Executed], boxes: Boxes) -> Cost:
         sum(held.values()),
         tuple(access for name in first.places for access in _access(group, name, boxes)),
         all(one.certain for one in group),
-        _is_arithmetic(first.match),
+        _is_arithmetic(first),
     )
 
 
-def _is_arithmetic(match: Match | None) -> bool:
-    """Whether an instruction is of the kind that addresses, indices and branches are made of."""
-    if match is None:
+def _is_arithmetic(one: Executed) -> bool:
+    """Whether an instruction is of the kind that addresses, indices and branches are made of, and none that the user asked for."""
+    match, statement = one.match, one.step.statement
+    if match is None or statement.where.asked == statement.opcode:
         return False
     if match.entry.family == "conversion":
         return all(one.is_integer for one in (TYPES.get(match.value(name)) for name in (".dtype", ".atype")) if one is not None)

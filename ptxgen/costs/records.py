@@ -79,7 +79,7 @@ class Cost(NamedTuple):
     certain : bool
         Whether it is known which threads execute it; otherwise all that may are taken to.
     arithmetic : bool
-        Whether it is one of those of which addresses, indices and branches are made.
+        Whether it is one of those of which addresses, indices and branches are made, and not asked for by its opcode or a plan.
     """
 
     where: Any

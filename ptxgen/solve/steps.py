@@ -13,6 +13,7 @@ from ptxgen.instructions.checking import Given
 from ptxgen.instructions.types import Type, b32, pred
 from ptxgen.layouts.banks import WARP
 from ptxgen.tracing.builder import Builder
+from ptxgen.tracing.provenance import here
 
 __all__ = ["Program", "Step", "run", "simulate"]
 
@@ -282,5 +283,6 @@ def run(
         parts = [named(name) for name in one]
         return ir.Vec(tuple(part for part, _ in parts)), Given.vector(tuple(given for _, given in parts))
 
+    places = {opcode: here(opcode) for opcode in {step.opcode for step in steps}}  # what shares a place is counted together
     for step in steps:
-        builder.emit(step.opcode, [described(one) for one in step.operands])
+        builder.emit(step.opcode, [described(one) for one in step.operands], where=places[step.opcode])

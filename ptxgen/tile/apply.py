@@ -57,8 +57,8 @@ def apply(opcode: str, *operands: Any, scope: str | None = None, pred: Any = Non
         Where an operand breaks the contract: its shape, owners, registers, order, alignment, space or type; with one counter-example.
     """
     builder = current("tile.apply")
-    where = here()
     opcode = getattr(opcode, "text", opcode)  # px.ptx.ld.global_.v4.f32 names it as well
+    where = here(opcode)
     if not isinstance(opcode, str):
         raise TraceError(
             f"tile.apply takes the opcode first, as text, not {opcode!r}", where=where,

@@ -16,13 +16,17 @@ _USERS = (_PACKAGE + "demo.py", os.path.join(_PACKAGE, "testing", "families") + 
 
 
 class Where:
-    """A place in the user's code: a code object and an instruction offset in it (`frame.f_lasti`)."""
+    """A place in the user's code: a code object and an instruction offset in it (`frame.f_lasti`).
 
-    __slots__ = ("_line", "code", "lasti")
+    `asked` is the opcode that the line asks for; empty where it does not name the instructions that it becomes, as arithmetic does not.
+    """
 
-    def __init__(self, code: CodeType, lasti: int) -> None:
+    __slots__ = ("_line", "asked", "code", "lasti")
+
+    def __init__(self, code: CodeType, lasti: int, asked: str = "") -> None:
         self.code = code
         self.lasti = lasti
+        self.asked = asked
         self._line = 0
 
     @property
@@ -91,12 +95,12 @@ class _Ours(dict[str, bool]):
 _ours = _Ours()
 
 
-def here() -> Where:
-    """The user's line that is being executed."""
+def here(asked: str = "") -> Where:
+    """The user's line that is being executed, and the opcode that it asks for."""
     frame = sys._getframe(1)
     while _ours[frame.f_code.co_filename] and frame.f_back is not None:
         frame = frame.f_back
-    return Where(frame.f_code, frame.f_lasti)
+    return Where(frame.f_code, frame.f_lasti, asked)
 
 
 def raised_at(error: BaseException) -> Where | None:

@@ -172,7 +172,7 @@ class Opcode:
         TraceError
             For operands that are not what they would have to be.
         """
-        builder, where = current(f"px.ptx[{self.text!r}]"), here()
+        builder, where = current(f"px.ptx[{self.text!r}]"), here(self.text)
         guard = None if pred is None else _guard(builder, pred, where)
         try:
             if guard is not None:

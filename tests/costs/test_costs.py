@@ -49,6 +49,24 @@ def test_one_record_an_apply_with_its_line_opcode_and_operand():
     assert (access.wavefronts, access.ideal_wavefronts, access.conflicts) == (512, 64, 448)
 
 
+def test_moves_that_a_line_asks_for_are_work_and_those_of_its_addresses_are_not():
+    swapped = px.solve.convert(S[(32, 8) : (1 @ laneid, 1)], S[(32, (4, 2)) : (1 @ laneid, (1, 4))], f32)
+
+    @px.kernel(grid=1, block=32)
+    def moved(x: px.Tensor((32, 8), f32)):
+        held, turned = px.local((32, 8), f32, layout=swapped.source), px.local((32, 8), f32, layout=swapped.destination)
+        px.tile.apply("ld.global.f32", held.view(32, 8, 1), x.view(32, 8, 1), scope="warp")
+        swapped.apply(held, turned)
+        px.ptx["add.u32"](px.tid.x, 1)
+        px.tile.apply("st.global.f32", x.view(32, 8, 1), turned.view(32, 8, 1), scope="warp")
+
+    costs = moved.costs()
+    assert [(one.opcode, one.instructions) for one in costs.records if not one.arithmetic] == [
+        ("ld.global.f32", 8), ("mov.b32", len(swapped.steps)), ("add.u32", 1), ("st.global.f32", 8),
+    ]  # fmt: skip
+    assert any(one.arithmetic for one in costs.records) or costs.overhead
+
+
 def test_registers_are_those_that_the_assembler_gives():
     assert column.costs().registers == column.resources()["column"].registers
 
