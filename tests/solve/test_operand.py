@@ -441,3 +441,18 @@ def test_calls_that_mean_nothing(call, message):
 def test_operands_without_a_descriptor():
     assert shown(LayoutError, lambda: px.solve.operand(OPERAND, (64, 64), operand="D")).startswith("operand 'D' of wgmma")
     assert "has no operand 'X'" in shown(LayoutError, lambda: px.solve.operand(OPERAND, (64, 64), operand="X"))
+
+
+def test_the_demands_in_conflict_are_the_fewest():
+    """Without either of the two the other is met."""
+    with pytest.raises(Impossible) as problem:
+        px.solve.operand(OPERAND, (64, 16), swizzle=px.Swizzle.B128)
+    assert len(problem.value.demands) == 2, problem.value.demands
+    assert px.solve.operand(OPERAND, (64, 16)).swizzle == px.Swizzle.B32  # the tile, with any swizzle
+    assert px.solve.operand(OPERAND, (64, 64), swizzle=px.Swizzle.B128).swizzle == px.Swizzle.B128  # the swizzle, of another tile
+    tile = px.Layout(S[(72, 64)], swizzle=px.Swizzle.B128)
+    with pytest.raises(Impossible) as problem:
+        px.solve.canonical(tile, OPERAND, "A")
+    assert len(problem.value.demands) == 2, problem.value.demands
+    px.solve.canonical(tile, WGMMA.format(n=72, k=16, t="bf16"), "B").check()  # the tensor, for another operand
+    px.solve.canonical(px.Layout(S[(128, 64)], swizzle=px.Swizzle.B128), OPERAND, "A").check()  # the operand, of another tensor
