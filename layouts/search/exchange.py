@@ -58,7 +58,7 @@ class Stream(NamedTuple):
     word : int
         Of the source, the same in all lanes.
     lanes : int array of shape (32,)
-        Whom each lane reads; itself where it wants nothing.
+        Whom each lane reads; where it wants nothing, whatever makes the numbers plain.
     picks : int array of shape (32, units)
         For each unit of the destination's word the unit that it gets, -1 for none.
     """
@@ -93,9 +93,18 @@ def gather(want: Table) -> Gather:
                 picks = streams.setdefault(at, np.full((WARP, want.shape[2]), -1, np.int64))
                 picks[:, unit] = np.where(number == source, pick, -1)
         chosen.append(list(streams.items()))
-    own = np.arange(WARP)
-    lanes = [np.where(table < 0, own, table) for _, table in pool]
+    lanes = [_completed(table) for _, table in pool]
     return Gather(tuple(tuple(Stream(pool[at][0], lanes[at], picks) for at, picks in word) for word in chosen))
+
+
+def _completed(table: Table) -> Table:
+    """Whom lanes read that want nothing: as one XOR of the lane says, or one lane for all, where that suits the others; else themselves."""
+    own = np.arange(WARP)
+    wanted = np.flatnonzero(table >= 0)
+    flips, lanes = np.unique(table[wanted] ^ wanted), np.unique(table[wanted])
+    if len(flips) == 1:
+        return own ^ flips[0]
+    return np.full(WARP, lanes[0]) if len(lanes) == 1 else np.where(table < 0, own, table)
 
 
 def _joined(pool: list[tuple[int, Table]], source: int, reading: Table, first: list[int]) -> int:

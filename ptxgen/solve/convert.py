@@ -70,6 +70,12 @@ class ConvertPlan(NamedTuple):
         """Arguments of `px.shared` in a plan through shared memory; at scope "warp" each warp needs a tile of its own."""
         return dict(self.route.plan.tile) if self.route is not None else {}
 
+    @property
+    def same(self) -> bool:
+        """Whether both tiles hold everything in the same registers: then nothing needs to move."""
+        numbers = [str(step.operands[0])[1:] for step in self.steps]
+        return all(step.operands == (f"d{number}", f"s{number}") for step, number in zip(self.steps, numbers))
+
     def apply(self, source: Any, destination: Any, through: Any = None) -> None:
         """Emit the instructions of the plan.
 
@@ -106,6 +112,8 @@ class ConvertPlan(NamedTuple):
     def __str__(self) -> str:
         lines = [f"convert {self.dtype.name} by {self.threads} threads: {self.kind}, {len(self.steps)} instructions, cost {self.cost}"]
         lines += [f"  from: {self.source!r}", f"  to: {self.destination!r}"]
+        if self.same:
+            lines.append("  nothing needs to move: the source or a view of it is the destination; apply() copies it into another tile")
         if self.route is not None:
             lines += [f"  {line}" for line in str(self.route.plan).splitlines()]
         most = len(self.steps) if len(self.steps) <= _PRINTED else _PRINTED // 2

@@ -184,6 +184,26 @@ convert bf16 by 32 threads: shuffles, 9 instructions, cost 11
   prmt.b32 d0, t2, t4, t6"""
 
 
+def test_equal_layouts_need_no_moves():
+    plan = px.solve.convert(S[(32, 2) : (1 @ laneid, 1)], S[(32, 2) : (1 @ laneid, 1)], px.f32)
+    assert plan.same
+    assert str(plan) == """\
+convert f32 by 32 threads: registers, 2 instructions, cost 2
+  from: Layout(S[(32, 2) : (1 @ laneid, 1)])
+  to: Layout(S[(32, 2) : (1 @ laneid, 1)])
+  nothing needs to move: the source or a view of it is the destination; apply() copies it into another tile
+  mov.b32 d0, s0
+  mov.b32 d1, s1"""
+    assert not px.solve.convert(S[(32, 2) : (1 @ laneid, 1)], S[(32, 2) : (1 @ laneid, 2)], px.f32).same
+
+
+def test_one_lane_reads_all_others_by_a_shuffle_for_each_word():
+    plan = px.solve.convert(S[(32, 2) : (1 @ laneid, 1)], S[(32, 2) : (2, 1)], px.f32)
+    plan.check()
+    assert (plan.kind, len(plan.steps)) == ("shuffles", 64)
+    assert {step.opcode for step in plan.steps} == {"mov.b32", "shfl.sync.bfly.b32"}
+
+
 def test_the_kernel_has_the_listed_instructions_and_no_other():
     source, target = (Tile(*one) for one in TURNED["two words"])
     plan, kernel = check(source, target, px.f32)
@@ -303,7 +323,7 @@ def test_gathers_bring_every_unit(random):
 
 
 def test_of_many_instructions_the_first_are_printed():
-    plan = px.solve.convert(px.Layout(S[(32, 2) : (1 @ laneid, 1)]), px.Layout(S[(32, 2) : (2, 1)]), px.f32)
+    plan = px.solve.convert(px.Layout(S[(32, 3) : (1 @ laneid, 1)]), px.Layout(S[(32, 3) : (3, 1)]), px.f32)
     lines = str(plan).splitlines()
     assert len(plan.steps) > 64
     assert lines[3 + 32] == f"  ... {len(plan.steps) - 32} more: plan.steps"
