@@ -55,6 +55,9 @@ FIELDS = {
     "across": [(False, False), (False, True), (True, False), (True, True)],
 }
 
+_SHARED = 227 << 10
+"""Bytes of shared memory that a block may have."""
+
 
 def packed(values: np.ndarray, width: int) -> np.ndarray:
     """Elements of less than a byte in 32-bit words, the first in the lowest bits."""
@@ -103,6 +106,9 @@ def build(
     elements = [element or getattr(px, one) for one in (of_a, of_b)]
     extents, depth = (m * form.m, n * 8), k * s // stored
     shapes = [(warps, *((depth, rows) if turned else (rows, depth))) for rows, turned in zip(extents, across)]
+    lines = [(one.bits, warps * (rows + margin), columns) for one, (_, rows, columns) in zip(elements, shapes)]
+    bytes_of_stage = sum(rows * max(columns * bits // 8, span) for bits, rows, columns in lines)
+    stages = stages and min(stages, _SHARED // bytes_of_stage)
     container = {} if e == 1 else {"container": b32}
 
     def tile(dtype, shape, strides, **container):
