@@ -98,13 +98,32 @@ def gather(want: Table) -> Gather:
 
 
 def _completed(table: Table) -> Table:
-    """Whom lanes read that want nothing: as one XOR of the lane says, or one lane for all, where that suits the others; else themselves."""
+    """Whom lanes read that want nothing: what XORs of bits of the lane say, where some suit the others; else themselves."""
     own = np.arange(WARP)
     wanted = np.flatnonzero(table >= 0)
-    flips, lanes = np.unique(table[wanted] ^ wanted), np.unique(table[wanted])
-    if len(flips) == 1:
-        return own ^ flips[0]
-    return np.full(WARP, lanes[0]) if len(lanes) == 1 else np.where(table < 0, own, table)
+    if not len(wanted):
+        return own
+    first = int(wanted[0])
+    if (table[wanted] ^ wanted == table[first] ^ first).all():
+        return own ^ (table[first] ^ first)
+    columns: dict[int, tuple[int, int]] = {}  # by the highest bit: a change of the lane, and that of whom it reads
+    for lane in wanted[1:].tolist():
+        change, read = lane ^ first, int(table[lane] ^ table[first])
+        while change and change.bit_length() in columns:
+            other, also = columns[change.bit_length()]
+            change, read = change ^ other, read ^ also
+        if change:
+            columns[change.bit_length()] = change, read
+        elif read:
+            return np.where(table < 0, own, table)
+    found = np.full(WARP, table[first])
+    left = own ^ first
+    for high in sorted(columns, reverse=True):  # bits of the lane that are no column's highest change nothing
+        change, read = columns[high]
+        has = left >> (high - 1) & 1
+        found ^= has * read
+        left ^= has * change
+    return found
 
 
 def _joined(pool: list[tuple[int, Table]], source: int, reading: Table, first: list[int]) -> int:

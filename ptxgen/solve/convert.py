@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -397,29 +397,66 @@ def _gathered(problem: _Problem, below: int | None) -> Program | None:
         return None
     if below is not None and problem.merges >= below:
         return None
-    words = _Words(problem)
-    words.finish({
-        number: _merged(words, streams, want.shape[2]) for number, streams in enumerate(gather(want).words) if streams
-    })  # fmt: skip
-    return words.program
+    gathered, programs = gather(want), []
+    joins = any(len({one.lanes.tobytes() for one in streams}) < len(streams) for streams in gathered.words)
+    for packed in (False, True) if joins else (False,):
+        words = _Words(problem)
+        words.finish({
+            number: _merged(words, streams, want.shape[2], packed) for number, streams in enumerate(gathered.words) if streams
+        })  # fmt: skip
+        programs.append(words.program)
+    return min(programs, key=lambda one: one.price)
 
 
-def _merged(words: _Words, streams: Sequence[Stream], units: int) -> str:
+def _packed(words: _Words, streams: Sequence[Stream], units: int) -> tuple[str, np.ndarray] | None:
+    """What streams from the same lanes bring, put into one word before it is sent, and the picks of it; None where it has no room."""
+    parts = [np.unique(one.picks[one.picks >= 0]) for one in streams]
+    if sum(map(len, parts)) > units:
+        return None
+    picks, total, filled = np.full((WARP, units), -1), "", 0
+    held = np.arange(units)
+    for stream, part in zip(streams, parts):
+        word, ends = words.source(stream.word), filled + len(part)
+        if total:
+            chosen = np.where(np.arange(units) < filled, held, -1)
+            chosen[filled:ends] = part + units
+            total = words.program.permute(total, word, np.tile(chosen, (WARP, 1)), words.bytes)
+        for to, unit in enumerate(part.tolist(), filled):
+            picks = np.where(stream.picks == unit, to, picks)
+        held = np.arange(units) if total else np.concatenate([part, held[len(part) :]])
+        total, filled = total or word, ends
+    return words.program.shuffle(total, streams[0].lanes.tolist()), picks
+
+
+def _brought(words: _Words, streams: Sequence[Stream], units: int, packed: bool) -> Iterator[tuple[str, np.ndarray]]:
+    """The words that arrive, and which units of them are wanted: one for each stream, or, packed, for each table of lanes."""
+    alike: dict[bytes, list[Stream]] = {}
+    for stream in streams:
+        alike.setdefault(stream.lanes.tobytes(), []).append(stream)
+    for several in alike.values():
+        found = _packed(words, several, units) if packed and len(several) > 1 else None
+        if found is not None:
+            yield found
+            continue
+        for stream in several:
+            yield words.program.shuffle(words.source(stream.word), stream.lanes.tolist()), stream.picks
+
+
+def _merged(words: _Words, streams: Sequence[Stream], units: int, packed: bool) -> str:
     """One word of the destination out of what each stream brings."""
     program, place = words.program, np.arange(units)
     total, picks = "", np.full((WARP, units), -1)
-    for stream in streams:
-        brought = program.shuffle(words.source(stream.word), stream.lanes.tolist())
-        fresh = stream.picks >= 0
+    for brought, wanted in _brought(words, streams, units, packed):
+        fresh = wanted >= 0
         if not total:
-            total, picks = brought, stream.picks
+            total, picks = brought, wanted
             continue
         lanes = fresh.any(axis=-1)
-        in_place = all((one[one >= 0] == np.broadcast_to(place, one.shape)[one >= 0]).all() for one in (picks, stream.picks))
+        in_place = all((one[one >= 0] == np.broadcast_to(place, one.shape)[one >= 0]).all() for one in (picks, wanted))
         if in_place and not (lanes & (picks >= 0).any(axis=-1)).any():
             total = str(program.choose(sum(1 << int(at) for at in np.flatnonzero(lanes)), brought, total))
         else:
-            total = program.permute(total, brought, np.where(fresh, stream.picks + units, picks), words.bytes)
+            total = program.permute(total, brought, np.where(fresh, wanted + units, picks), words.bytes)
         picks = np.where(fresh | (picks >= 0), place, -1)
     if (picks[picks >= 0] != np.broadcast_to(place, picks.shape)[picks >= 0]).any():
         total = program.permute(total, total, picks, words.bytes)

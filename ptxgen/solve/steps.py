@@ -70,10 +70,9 @@ class Program:
 
     def within(self, lanes: int) -> str:
         """A predicate: the lane is in a mask."""
-        for bit in range(5):
-            ones = sum(1 << lane for lane in range(WARP) if lane >> bit & 1)
-            if lanes == ones:
-                return self.emit("setp.ne.u32", self.emit("and.b32", "lane", 1 << bit), 0, kind="p")
+        bit = _one_bit(lanes)
+        if bit:
+            return self.emit("setp.ne.u32", self.emit("and.b32", "lane", bit), 0, kind="p")
         one = self.emit("and.b32", self.emit("shr.u32", self._constant(lanes), "lane"), 1)
         return self.emit("setp.ne.u32", one, 0, kind="p")
 
@@ -84,6 +83,8 @@ class Program:
         """`one` in the lanes of a mask, `other` in the rest."""
         if lanes == ALL or one == other:
             return one
+        if _one_bit(ALL ^ lanes):
+            one, other, lanes = other, one, ALL ^ lanes
         return other if not lanes else self.emit("selp.b32", one, other, self.within(lanes))
 
     def table(self, values: Sequence[int]) -> Operand:
@@ -187,6 +188,11 @@ class Program:
                 self.steps[made] = Step(self.steps[made].opcode, (register, *self.steps[made].operands[1:]))
             else:
                 self.steps.append(Step(opcode, (register, value)))
+
+
+def _one_bit(lanes: int) -> int:
+    """The bit of the lane's number that is set in just these lanes; 0 where there is none."""
+    return next((1 << bit for bit in range(5) if lanes == sum(1 << lane for lane in range(WARP) if lane >> bit & 1)), 0)
 
 
 def _mask(lanes: np.ndarray) -> int:

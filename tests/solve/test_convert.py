@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import ptxgen as px
 from ptxgen import R, S, laneid, tx
 from ptxgen.assemble import assemble
-from ptxgen.layouts import AxisTerm, Layout
+from ptxgen.layouts import AxisTerm, Layout, blocked_product
 from ptxgen.layouts.search import exchange, gather
 from ptxgen.solve.steps import Step
 
@@ -195,6 +195,15 @@ convert f32 by 32 threads: registers, 2 instructions, cost 2
   mov.b32 d0, s0
   mov.b32 d1, s1"""
     assert not px.solve.convert(S[(32, 2) : (1 @ laneid, 1)], S[(32, 2) : (1 @ laneid, 2)], px.f32).same
+
+
+def test_the_weights_of_an_attention_in_8_bits():
+    """By hand: for each of four registers a prmt, two shuffles of it, a prmt; and 8 for the lanes."""
+    opcode = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"
+    sums = blocked_product(px.hardware_layout(opcode, "D"), S[1, 4])
+    plan = px.solve.convert(sums, px.hardware_layout(opcode, "A"), px.e4m3, container=px.b32)
+    plan.check()
+    assert (plan.kind, plan.cost) == ("shuffles", 4 * (1 + 2 * 2 + 1) + 8)
 
 
 def test_one_lane_reads_all_others_by_a_shuffle_for_each_word():
