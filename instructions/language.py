@@ -296,6 +296,7 @@ class Entry:
     __slots__ = (
         "allocates", "awaits", "choices", "commits", "compiled", "completes", "ends", "family", "fences", "frees", "fuses", "issuer",
         "layouts", "meaning", "name", "operands", "reordered", "rules", "section", "several", "since", "summary", "syntax", "tile",
+        "varies",
     )  # fmt: skip
 
     name: str
@@ -307,6 +308,7 @@ class Entry:
     operands: Mapping[str, Operand]
     rules: tuple[Rule, ...]
     since: tuple[Since, ...]
+    varies: bool  # whether some target has it from an earlier version on than others
     issuer: str
     completes: str
     commits: str
@@ -404,6 +406,7 @@ def instruction(
     made.operands = operands or {}
     made.rules = tuple(rules)
     made.since = tuple(since)
+    made.varies = any(one.sooner for one in since)
     made.issuer = issuer
     made.completes = completes
     made.commits = commits

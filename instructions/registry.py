@@ -147,7 +147,7 @@ class Match:
 
     def version_on(self, target: str | None) -> Version:
         """The first PTX version on one target, which may be an earlier one than on the others."""
-        if target is None or not any(one.sooner for one in self.entry.since):
+        if target is None or not self.entry.varies:
             return self.version
         return version_on(self.form, self.bindings, target)
 

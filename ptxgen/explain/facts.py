@@ -15,7 +15,7 @@ from ptxgen.instructions.grammar import Choice, Element, Slot, broken_rules, con
 from ptxgen.instructions.language import Entry, Operand
 from ptxgen.instructions.operand_words import OPERANDS
 from ptxgen.instructions.registry import Match, entries, lookup
-from ptxgen.instructions.targets import spelled
+from ptxgen.instructions.targets import Version, spelled
 from ptxgen.instructions.tiles import Atom, Tile, atom_shape, evaluate_names
 
 __all__ = ["Explanation", "FormLine", "OperandFacts", "Overview", "Qualifier", "RuleFacts", "explain", "mnemonic_of"]
@@ -186,12 +186,22 @@ def _explanation(matches: list[Match]) -> Explanation:
         operands=tuple({one.name: one for each in matches for one in _operands(each)}.values()),
         issuer=entry.issuer,
         completes=entry.completes,
-        version=f"{match.version[0]}.{match.version[1]}",
+        version=_version(match),
         targets=spelled(match.targets),
         rules=tuple(_rules(match)),
         tile=_why_no_tile(match),
         example=example_of(match),
     )
+
+
+def _version(match: Match) -> str:
+    """The first PTX version, and those of targets that have the variant from an earlier one on."""
+    text = "{}.{}".format(*match.version)
+    by_version: dict[Version, set[str]] = {}
+    for target in match.targets:
+        by_version.setdefault(match.version_on(target), set()).add(target)
+    sooner = [f"{major}.{minor} on {spelled(frozenset(those))}" for (major, minor), those in sorted(by_version.items())][:-1]
+    return f"{text} ({'; '.join(sooner)})" if sooner else text
 
 
 # ---- qualifiers -------------------------------------------------------------------------------------------------------

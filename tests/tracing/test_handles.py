@@ -550,3 +550,17 @@ def test_the_emulator_leaves_checks_out_where_it_is_told_so():
     out = np.zeros(64, np.uint32)
     assert [report.kind for report in racing.emulate(out).reports] == ["race"]
     assert racing.emulate(out, checks="values").ok
+
+
+@pytest.mark.parametrize(("target", "header"), [(None, (".version 8.1", ".target sm_89")), ("sm_90", (".version 7.8", ".target sm_90"))])
+def test_a_version_that_depends_on_the_target(target, header):
+    """PTX 7.8 brought 8-bit floats for sm_90, 8.1 for sm_89 (ISA "cvt")."""
+
+    @px.kernel(grid=1, block=32, target=target)
+    def narrowed(x: px.Tensor((32,), px.f32), y: px.Tensor((32,), px.b16)):
+        value = px.ptx.ld.global_.f32(x[px.tid.x])
+        px.ptx.st.global_.b16(y[px.tid.x], px.ptx["cvt.rn.satfinite.e4m3x2.f32"](value, value))
+
+    text = narrowed.ptx(comments=False)
+    assert tuple(text.splitlines()[:2]) == header, text
+    assert assemble(text, target or "sm_89").resources
