@@ -8,6 +8,7 @@ from typing import Any
 from ptxgen import ir
 from ptxgen.errors import TraceError
 from ptxgen.instructions.types import TYPES
+from ptxgen.runtime.binding import emulated_only
 from ptxgen.text import read
 from ptxgen.tracing.provenance import here
 
@@ -103,7 +104,7 @@ class ForeignEntry:
         ArgumentError, LaunchError
         """
         bound = self._runner(grid, block, shared, cluster).binder(*arguments)
-        if bound.device is not None or not (bound.arrays or any(map(_only_emulated, arguments))):
+        if bound.device is not None or not (bound.arrays or any(map(emulated_only, arguments))):
             self.launch(*arguments, grid=grid, block=block, shared=shared, cluster=cluster, programmatic=programmatic, stream=stream)
         else:
             self.emulate(*arguments, grid=grid, block=block, shared=shared, cluster=cluster).raise_for_reports()
@@ -119,7 +120,7 @@ class ForeignEntry:
         TraceError
             For a `px.Texture` or `px.Surface`, which live in the emulator.
         """
-        image = next(filter(_only_emulated, arguments), None)
+        image = next(filter(emulated_only, arguments), None)
         if image is not None:
             legal = "the handle that cuTexObjectCreate gave, as an int"
             raise TraceError(f"{self.name}: {image!r} is the emulator's", where=here(), legal=legal)
@@ -170,11 +171,6 @@ class ForeignEntry:
         if wanted is not None and fixed and wanted != fixed[0]:
             raise LaunchError(f"{self.name}: cluster {wanted}, where the entry says .reqnctapercluster {fixed[0]}; leave cluster= out")
         return fixed[0] if fixed else wanted
-
-
-def _only_emulated(argument: Any) -> bool:
-    """Whether it is a texture or surface of the emulator."""
-    return getattr(argument, "emulated_only", False) is True
 
 
 def _parameter(param: ir.Variable) -> Any:

@@ -27,7 +27,7 @@ from ptxgen.runtime.signature import (
 )
 from ptxgen.runtime.tensormap import ENCODED_BYTES, Encoder, TensorMapError, encoders
 
-__all__ = ["Binder", "Bound"]
+__all__ = ["Binder", "Bound", "emulated_only"]
 
 
 class Bound(NamedTuple):
@@ -125,6 +125,11 @@ class Binder:
         from ptxgen.runtime.fastpath import compile_fast_path
 
         return compile_fast_path(self.signature, _bound, self.encoders)
+
+
+def emulated_only(argument: Any) -> bool:
+    """Whether an argument is a texture or surface of the emulator, which no GPU knows."""
+    return getattr(argument, "emulated_only", False) is True
 
 
 def _bound(device: int, values: tuple[Any, ...], dims: tuple[int, ...], stream: int) -> Bound:
@@ -327,7 +332,7 @@ class _Check:
     def _check_handles(self, expected: Sequence[Parameter], args: tuple[Any, ...]) -> None:
         """A texture or surface of the emulator is none of a GPU's."""
         for param, value in zip(expected, args):
-            if getattr(value, "emulated_only", False) is True:
+            if emulated_only(value):
                 raise self._fail(
                     param.name, f"{value!r}, which the emulator alone knows", "pass the handle that cuTexObjectCreate gave, as an int"
                 )

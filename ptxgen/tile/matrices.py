@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ptxgen.instructions.descriptors import CANONICAL, Canonical, Descriptor
+from ptxgen.layouts.errors import LayoutError
 from ptxgen.layouts.expr import Expr, Symbol
 from ptxgen.layouts.layout import Layout
 from ptxgen.layouts.parse import parse
@@ -111,7 +112,7 @@ def canonical_layout(canonical: Canonical, shape: tuple[int, ...], bits: int) ->
     rows = -(-rows // block) * block
     try:
         return parse(canonical.layout, rows=rows, k=k, t=unit, lead=Expr.of(_LEAD), stride=Expr.of(_STRIDE)).reshape(rows, k)
-    except Exception:  # an extent that the layout's units do not divide
+    except LayoutError:  # an extent that the layout's units do not divide
         return None
 
 
