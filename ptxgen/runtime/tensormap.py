@@ -19,11 +19,14 @@ from ptxgen.layouts.swizzle import Swizzle
 from ptxgen.runtime.errors import ArgumentError
 from ptxgen.runtime.signature import Parameter, TensorMapParam, TypeLike
 
-__all__ = ["ENCODED_BYTES", "Encoder", "TensorMap", "TensorMapError", "element_kind", "evaluated", "swizzle_mode"]
+__all__ = ["ENCODED_BYTES", "MAX_BOX", "Encoder", "TensorMap", "TensorMapError", "element_kind", "evaluated", "swizzle_mode"]
 
 ENCODED_BYTES = 128
+MAX_BOX = 256
+"""Elements that a box spans along an axis at most."""
+
 _MAX_BOX_BYTES = 228 * 1024  # what the driver takes; a block's shared memory
-_MAX_RANK, _MAX_BOX, _MAX_ELEMENT_STRIDE, _MAX_EXTENT, _STRIDE_END = 5, 256, 8, 1 << 32, 1 << 40
+_MAX_RANK, _MAX_ELEMENT_STRIDE, _MAX_EXTENT, _STRIDE_END = 5, 8, 1 << 32, 1 << 40
 _CACHED = 256  # encoded maps that each parameter keeps
 
 
@@ -429,10 +432,10 @@ class _Rules:
 
     def _box(self) -> None:
         for axis, extent in enumerate(self.map.box):
-            if not 1 <= extent <= _MAX_BOX:
-                parts = -(-extent // _MAX_BOX)
-                fix = f"{parts} copies of {-(-extent // parts)} elements" if extent > _MAX_BOX else "at least one element"
-                found = f"the box spans {extent} elements along axis {axis}; 1 to {_MAX_BOX} are allowed"
+            if not 1 <= extent <= MAX_BOX:
+                parts = -(-extent // MAX_BOX)
+                fix = f"{parts} copies of {-(-extent // parts)} elements" if extent > MAX_BOX else "at least one element"
+                found = f"the box spans {extent} elements along axis {axis}; 1 to {MAX_BOX} are allowed"
                 raise self._broken("box extent", axis, found, fix)
 
     def _inner_box(self) -> None:

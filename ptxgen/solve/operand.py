@@ -15,10 +15,11 @@ from ptxgen.instructions.types import Type, type_named
 from ptxgen.kernels.annotations import Tensor
 from ptxgen.layouts import S
 from ptxgen.layouts.arguments import COUNT, TEXT, Kind, takes
-from ptxgen.layouts.banks import row_wavefronts
+from ptxgen.layouts.banks import SHARED, row_wavefronts
 from ptxgen.layouts.errors import Impossible, LayoutError
 from ptxgen.layouts.layout import Layout
 from ptxgen.layouts.swizzle import Swizzle
+from ptxgen.runtime.tensormap import MAX_BOX
 from ptxgen.solve.arrangement import Arrangement
 from ptxgen.solve.descriptor import DescriptorPlan, described
 from ptxgen.solve.frozen import Frozen
@@ -31,9 +32,7 @@ from ptxgen.tile.matrices import UNIT
 
 __all__ = ["Copied", "OperandPlan", "operand"]
 
-_BOX = 256  # elements along an axis
 _LINES = 8  # of a core matrix
-_LINE = 128  # bytes that all banks deliver at once
 _VIEW = Kind(lambda value: hasattr(value, "storage"), "a view in a kernel")
 _TENSOR = Kind(lambda value: hasattr(value, "box"), "a view of a tensor argument")
 _MAJORS = {"k": "K-major", "mn": "MN-major"}
@@ -241,7 +240,8 @@ def _boxes(of: DescriptorPlan, shape: tuple[int, int]) -> tuple[Copied, ...]:
     bits = of.dtype.bits
     width = max(UNIT, of.found.canonical.swizzle) * 8 // bits
     along, across = (shape[1], shape[0]) if of.major == "k" else shape
-    each = next(extent for extent in range(min(across, _BOX), 0, -1) if across % extent == 0 and (extent % _LINES == 0 or extent == across))
+    dividing = (extent for extent in range(min(across, MAX_BOX), 0, -1) if across % extent == 0)
+    each = next(extent for extent in dividing if extent % _LINES == 0 or extent == across)
     found = []
     for first in range(0, along, width):
         for line in range(0, across, each):
@@ -261,8 +261,8 @@ def _wavefronts(of: DescriptorPlan) -> int:
     """The most that what tensor cores read at once takes: 128 bytes of neighbouring lines, in pieces that the swizzle keeps together."""
     bits, piece = of.dtype.bits, of.swizzle.granule if of.swizzle is not None else UNIT
     table = of.layout.table().m // 8
-    lines = (table if of.major == "k" else table.T)[: _LINE // piece, :: 8 * piece // bits]
-    there = np.arange(_LINE // piece) < len(lines)
+    lines = (table if of.major == "k" else table.T)[: SHARED.span // piece, :: 8 * piece // bits]
+    there = np.arange(SHARED.span // piece) < len(lines)
     rows = np.pad(lines, ((0, len(there) - len(lines)), (0, 0)))
     return int(row_wavefronts(np.ascontiguousarray(rows.T), width=piece, active=there).max())
 

@@ -21,6 +21,7 @@ from ptxgen.layouts.layout import Layout
 from ptxgen.layouts.search import Pattern, Placement, Unplaced, place
 from ptxgen.layouts.search.placement import count_wavefronts
 from ptxgen.layouts.swizzle import Swizzle
+from ptxgen.runtime.tensormap import MAX_BOX
 from ptxgen.solve.arrangement import Arrangement
 from ptxgen.solve.judge import Asked
 from ptxgen.solve.probe import Probe
@@ -33,7 +34,6 @@ __all__ = ["Access", "SharedPlan", "fitted", "shared"]
 
 _SWIZZLES = (None, Swizzle.B32, Swizzle.B64, Swizzle.B128)  # of boxes and descriptors, on every target that has these
 _BULK = 16  # bytes that the size and the address of a bulk copy are multiples of
-_BOX = 256  # elements along each axis of a box of a tensor map
 
 View = Union[Callable[[Any], Any], Arrangement, None]
 
@@ -361,7 +361,7 @@ def _box(view: Probe, dtype: Type) -> Pattern:
     def accepts(places: np.ndarray, swizzle: Swizzle | None) -> bool:
         row, pitch = box_rows(view.shape, swizzle, dtype.bits)
         fits = not row * dtype.bits % (8 * _BULK) and (swizzle is None or row * dtype.bits <= 8 * SPANS.get(swizzle, 0))
-        if swizzle not in _SWIZZLES or not fits or max(view.shape, default=1) > _BOX:
+        if swizzle not in _SWIZZLES or not fits or max(view.shape, default=1) > MAX_BOX:
             return False
         found = places.ravel()
         wanted = copied(view.shape, row, pitch, dtype.bits)
